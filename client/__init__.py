@@ -1,0 +1,1 @@
+"""The resident daemon, the MCP proxy and the command line of one machine."""

@@ -1,0 +1,1 @@
+"""The Organization server: published memory, Reviews, permissions and the change feed."""

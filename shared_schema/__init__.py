@@ -1,0 +1,1 @@
+"""The contract of both sides: values, wire models and the pure rules that must agree."""

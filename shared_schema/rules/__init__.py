@@ -1,0 +1,1 @@
+"""Rules that client and server must apply in exactly the same way: pure functions only."""

@@ -1,0 +1,1 @@
+"""The resident process: lifecycle, local socket and dispatch."""

@@ -1,0 +1,1 @@
+"""The short-lived stdio proxy between an agent host and the daemon."""

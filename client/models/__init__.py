@@ -1,0 +1,1 @@
+"""The pinned local models and how they come to this machine."""

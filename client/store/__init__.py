@@ -1,0 +1,1 @@
+"""The local SQLite database."""

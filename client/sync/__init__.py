@@ -1,0 +1,1 @@
+"""Pushing the outbox and pulling what was published."""

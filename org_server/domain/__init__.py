@@ -1,0 +1,1 @@
+"""Pure rules of the server: refs, Reviews, permissions, adaptations, reconciliation."""

@@ -1,0 +1,1 @@
+"""Use cases of the server: one transaction each."""

@@ -1,0 +1,1 @@
+"""The server database, on SQLite or PostgreSQL."""
