@@ -48,7 +48,7 @@ class ErrorBody(Contract):
     code: str
     message: str
     request_id: str
-    details: dict[str, object] = {}
+    details: dict[str, object] = Field(default_factory=dict)
 
 
 class ErrorAnswer(Contract):
@@ -549,7 +549,7 @@ class ReviewCreate(Contract):
     draft_ids: list[Id] = Field(min_length=1, max_length=limits.REVIEW_DRAFTS)
     title: str = Field(min_length=1, max_length=limits.TITLE_CHARACTERS)
     description: str = Field(default="", max_length=limits.COMMENT_CHARACTERS)
-    org_contribution: list[ContributionEntry] = []
+    org_contribution: list[ContributionEntry] = Field(default_factory=list)
 
 
 class SubmitRule(Contract):
