@@ -262,13 +262,21 @@ class InterleafError(Exception):
         return self.kind in _RETRYABLE
 
     def as_wire(self) -> dict[str, Any]:
-        """Return ``{"code", "message", "details"}``, the error body of every door."""
-        return {"code": self.code.value, "message": self.message, "details": self.details}
+        """Return ``{"code", "message", "details"}``, the error body of every door.
+
+        The details of ``invalid_arguments`` are the list of ``{"field", "problem"}`` itself.
+        """
+        details: Any = self.details
+        if self.code is ErrorCode.INVALID_ARGUMENTS and details.keys() <= {"fields"}:
+            details = details.get("fields", [])
+        return {"code": self.code.value, "message": self.message, "details": details}
 
     @classmethod
     def from_wire(cls, body: Mapping[str, Any]) -> InterleafError:
         """Rebuild an error from its body; an unknown code becomes ``internal_error`` and is named."""
         details = body.get("details")
+        if isinstance(details, list):
+            details = {"fields": details}
         details = dict(details) if isinstance(details, Mapping) else {}
         try:
             code = ErrorCode(str(body.get("code")))

@@ -48,7 +48,7 @@ class ErrorBody(Contract):
     code: str
     message: str
     request_id: str
-    details: dict[str, object] = Field(default_factory=dict)
+    details: dict[str, object] | list[object] = Field(default_factory=dict)
 
 
 class ErrorAnswer(Contract):
