@@ -154,8 +154,6 @@ class Store(Input):
                 "must hold exactly one of create, update, rename, delete, discard (got {given})",
                 {"given": ", ".join(given) or "none"},
             )
-        if "resource" in self.model_fields_set and not {"create", "update"} & set(given):
-            raise PydanticCustomError("resource", "resource goes with create or update only")
         return self
 
     @property
