@@ -1,0 +1,174 @@
+"""One transaction of the server, with the feed and the audit that belong to it.
+
+Every writing transaction first takes the row of ``feed_counter`` (SQLite: the database's write
+lock) and holds it until it ends. Writers are so serialised per Organization, which buys three
+things: feed numbers are committed in their own order, so a reader never skips one that commits
+late; no two writers can deadlock; and a check made in the transaction still holds at its end.
+Refs move by compare-and-swap all the same, since callers decide on what they read earlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlmodel import Session, col, select, update
+
+from org_server.clock import Clock, system_clock
+from org_server.store.engine import reading, writing
+from org_server.store.tables import AuditEventRow, FeedCounterRow, FeedEventRow, OrgRow, Row
+from shared_schema.errors import ErrorCode, InterleafError
+from shared_schema.org_contract import FeedEventType
+
+Audience = Literal["author", "project", "org"]
+
+
+class UnitOfWork:
+    """An open transaction. ``now`` is its one instant, in epoch milliseconds."""
+
+    def __init__(self, session: Session, now: int, feed_seq: int | None) -> None:
+        self.session = session
+        self.now = now
+        self._feed_seq = feed_seq
+        self._org: OrgRow | None = None
+
+    @property
+    def org(self) -> OrgRow:
+        """The Organization; ``schema_mismatch`` where none was initialised."""
+        if self._org is None:
+            self._org = self.session.exec(select(OrgRow)).first()
+        if self._org is None:
+            raise InterleafError(
+                ErrorCode.SCHEMA_MISMATCH,
+                "This database holds no Organization yet. "
+                "Run: interleaf-server init --data DIR --org NAME --owner EMAIL",
+            )
+        return self._org
+
+    def add(self, row: Row) -> None:
+        """Insert a row at once, so that the next one's foreign key finds it.
+
+        The tables declare no relationships, so a flush of several rows has no order of its own.
+        """
+        self.session.add(row)
+        self.session.flush()
+
+    def feed_head(self) -> int:
+        """Return the last number of the change feed, as this transaction sees it."""
+        if self._feed_seq is not None:
+            return self._feed_seq
+        return self.session.exec(select(FeedCounterRow.seq).where(col(FeedCounterRow.id) == 1)).one()
+
+    def emit(
+        self,
+        event_type: FeedEventType,
+        *,
+        project_id: str | None = None,
+        user_id: str | None = None,
+        draft_id: str | None = None,
+        review_id: str | None = None,
+        resource_id: str | None = None,
+        commit_id: str | None = None,
+        commit_seq: int | None = None,
+        audience: Audience | None = None,
+    ) -> int:
+        """Append an event to the change feed and return its number.
+
+        Draft events are read by their author alone (``user_id``, which they need); the others by
+        everybody who may read ``project_id``; those without a Project by the whole Organization.
+        ``audience`` overrides that.
+        """
+        if self._feed_seq is None:
+            raise RuntimeError("events are emitted by writing transactions only")
+        if audience is None:
+            if event_type.value.startswith("draft."):
+                audience = "author"
+            else:
+                audience = "project" if project_id is not None else "org"
+        if audience == "author" and user_id is None:
+            raise RuntimeError("an event for its author names the author")
+        self._feed_seq += 1
+        self.session.add(
+            FeedEventRow(
+                seq=self._feed_seq,
+                at=self.now,
+                type=event_type.value,
+                audience=audience,
+                project_id=project_id,
+                user_id=user_id,
+                draft_id=draft_id,
+                review_id=review_id,
+                resource_id=resource_id,
+                commit_id=commit_id,
+                commit_seq=commit_seq,
+            )
+        )
+        return self._feed_seq
+
+    def audit(
+        self, actor_id: str | None, action: str, subject: str, data: Mapping[str, Any] | None = None
+    ) -> None:
+        """Record one administrative or publishing action; ``data`` is JSON-able, without secrets."""
+        self.session.add(
+            AuditEventRow(
+                at=self.now, actor_id=actor_id, action=action, subject=subject, data=dict(data or {})
+            )
+        )
+
+
+class UnitOfWorkFactory:
+    """Opens transactions on one database; shared by all threads."""
+
+    def __init__(self, engine: Engine, clock: Clock = system_clock) -> None:
+        self.engine = engine
+        self.clock = clock
+        self._reading = reading(engine)
+        self._writing = writing(engine)
+
+    @contextmanager
+    def read(self) -> Iterator[UnitOfWork]:
+        """Open a transaction on one consistent state; it is rolled back at the end."""
+        with _database_errors(), Session(self._reading, expire_on_commit=False) as session:
+            try:
+                yield UnitOfWork(session, self.clock(), None)
+            finally:
+                session.rollback()
+
+    @contextmanager
+    def write(self) -> Iterator[UnitOfWork]:
+        """Open a transaction that commits at the end, or leaves no trace when anything is raised."""
+        with _database_errors(), Session(self._writing, expire_on_commit=False) as session:
+            # FOR UPDATE is a row lock on PostgreSQL; SQLite leaves it out and has BEGIN IMMEDIATE.
+            head = session.exec(
+                select(FeedCounterRow.seq).where(col(FeedCounterRow.id) == 1).with_for_update()
+            ).one()
+            unit = UnitOfWork(session, self.clock(), head)
+            try:
+                yield unit
+                session.flush()
+                if unit.feed_head() != head:
+                    session.execute(
+                        update(FeedCounterRow).where(col(FeedCounterRow.id) == 1).values(seq=unit.feed_head())
+                    )
+                session.commit()
+            except BaseException:
+                session.rollback()
+                raise
+
+
+@contextmanager
+def _database_errors() -> Iterator[None]:
+    try:
+        yield
+    except (OperationalError, InterfaceError, PoolTimeoutError) as error:
+        if isinstance(error, DBAPIError) and "full" in str(error.orig):
+            raise InterleafError(
+                ErrorCode.STORAGE_FULL, "The server's disk is full; nothing was changed."
+            ) from error
+        raise InterleafError(
+            ErrorCode.DATABASE_UNAVAILABLE, "The database does not answer. Try again in a moment."
+        ) from error
