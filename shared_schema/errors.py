@@ -94,6 +94,7 @@ class ErrorCode(StrEnum):
     IDEMPOTENCY_MISMATCH = "idempotency_mismatch"
     COMMIT_UNKNOWN = "commit_unknown"
     RESYNC_REQUIRED = "resync_required"
+    REVIEW_ALREADY_APPROVED = "review_already_approved"
     REVIEW_CLOSED = "review_closed"
     REVIEW_NOT_APPROVED = "review_not_approved"
     SELF_APPROVAL_NOT_ALLOWED = "self_approval_not_allowed"
@@ -211,6 +212,9 @@ ERRORS: Final[Mapping[ErrorCode, ErrorSpec]] = {
     ),
     _C.COMMIT_UNKNOWN: ErrorSpec(Kind.CONFLICT, 409, "Take a snapshot."),
     _C.RESYNC_REQUIRED: ErrorSpec(Kind.CONFLICT, 410, "Start again from a snapshot and without a cursor."),
+    _C.REVIEW_ALREADY_APPROVED: ErrorSpec(
+        Kind.CONFLICT, 409, "Merge the approved Review, or ask its author to withdraw it."
+    ),
     _C.REVIEW_CLOSED: ErrorSpec(Kind.CONFLICT, 409, "Make a new Review; this one is final."),
     _C.REVIEW_NOT_APPROVED: ErrorSpec(Kind.CONFLICT, 409, "Collect the missing approvals first."),
     _C.SELF_APPROVAL_NOT_ALLOWED: ErrorSpec(Kind.DENIED, 403, "Ask another reviewer to decide."),
