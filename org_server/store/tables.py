@@ -17,6 +17,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    String,
     Text,
     UniqueConstraint,
     text,
@@ -34,6 +35,9 @@ NAMING = {
 
 BigInt = BigInteger().with_variant(Integer(), "sqlite")
 """64 bits on both databases; SQLite counts rows up by themselves only for INTEGER."""
+
+ByteOrdered = String().with_variant(String(collation="C"), "postgresql")
+"""Text compared byte by byte on both databases, so that a prefix is a range of the index."""
 
 _registry = registry(metadata=MetaData(naming_convention=NAMING))
 
@@ -211,7 +215,7 @@ class VersionRow(Row, table=True):
     removed: bool = False
     scope: str
     path: str
-    path_key: str
+    path_key: str = Field(sa_type=ByteOrdered)
     description: str = Field(default="", sa_type=Text)
     content_hash: str | None = Field(default=None, foreign_key="blob.content_hash")
     source_resource_id: str | None = None
