@@ -1,0 +1,53 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+# Two workers: what the smallest supported machine has.
+JOBS ?= 2
+
+.PHONY: help setup demo test lint format bench docs lock clean
+
+help:  ## Show what can be made.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.ready  ## Make the virtual environment from the lock file.
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Interleaf needs Python 3.11 or newer; set PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "setting up $(VENV) (about a minute)"
+	@$(PYTHON) -m venv $(VENV) || { echo "The venv module is missing; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+demo: setup  ## Run the main job with the real programs and say what happens.
+	@$(BIN)/python -m e2e.demo
+
+test: setup  ## Run all tests.
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadscope -q
+
+lint: setup  ## Check format, lint, types and the direction of imports.
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: setup  ## Format the code.
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: setup  ## Measure and print the figures beside their bars (JSON: build/bench.json).
+	@$(BIN)/python -m tests.bench
+
+docs: setup  ## Write the generated pages of docs/ anew.
+	@$(BIN)/python -m tools.generate_docs
+
+lock:  ## Resolve requirements.lock anew (needs uv).
+	uv pip compile pyproject.toml --extra all --group dev --universal --generate-hashes \
+	  --no-emit-index-url --python-version 3.11 -o requirements.lock --custom-compile-command "make lock"
+
+clean:  ## Remove the environment and every cache.
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
