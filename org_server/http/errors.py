@@ -1,0 +1,69 @@
+"""Every failure as the one error body, whoever raised it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import structlog
+from flask import Flask, Response, g
+from werkzeug.exceptions import HTTPException
+
+from shared_schema.errors import ErrorCode, InterleafError
+from shared_schema.org_contract import ErrorAnswer, ErrorBody
+
+_log = structlog.get_logger("interleaf.server")
+
+_BY_STATUS: Final = {
+    400: ErrorCode.INVALID_ARGUMENTS,
+    404: ErrorCode.NOT_FOUND,
+    405: ErrorCode.METHOD_NOT_ALLOWED,
+    413: ErrorCode.PAYLOAD_TOO_LARGE,
+    415: ErrorCode.UNSUPPORTED_MEDIA_TYPE,
+}
+
+
+def install(app: Flask) -> None:
+    """Answer every exception of ``app`` in the contract's form."""
+    app.register_error_handler(InterleafError, answer)
+    app.register_error_handler(HTTPException, _answer_http)
+    app.register_error_handler(Exception, _answer_unexpected)
+
+
+def answer(error: InterleafError) -> Response:
+    """Return the response that carries ``error``."""
+    body = ErrorAnswer(
+        error=ErrorBody(
+            code=error.code.value,
+            message=error.message,
+            request_id=g.get("request_id", ""),
+            details=error.details,
+        )
+    )
+    response = Response(body.model_dump_json(), status=error.status, mimetype="application/json")
+    if error.code is ErrorCode.UNAUTHENTICATED:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def _answer_http(error: HTTPException) -> Response:
+    code = _BY_STATUS.get(error.code or 500)
+    if code is None:
+        return _answer_unexpected(error)
+    response = answer(InterleafError(code))
+    response.status_code = error.code or response.status_code
+    allowed = getattr(error, "valid_methods", None)
+    if code is ErrorCode.METHOD_NOT_ALLOWED and allowed:
+        response.headers["Allow"] = ", ".join(sorted(allowed))
+    return response
+
+
+def _answer_unexpected(error: Exception) -> Response:
+    request_id = g.get("request_id", "")
+    # The traceback goes to the log; statements' parameters are hidden in it by the engine.
+    _log.error("unexpected_error", request_id=request_id, error=type(error).__name__, exc_info=error)
+    return answer(
+        InterleafError(
+            ErrorCode.INTERNAL_ERROR,
+            f"The server failed. The operator finds the cause in its log under {request_id}.",
+        )
+    )

@@ -1,0 +1,90 @@
+"""From raw bytes and query strings to contract models, strictly.
+
+Python's JSON takes NaN and lets the last of two equal keys win, and pydantic lets NUL through,
+which PostgreSQL cannot store: all of that is refused here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Never, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from shared_schema.errors import ErrorCode, InterleafError
+
+_M = TypeVar("_M", bound=BaseModel)
+_SHOWN_PROBLEMS = 20
+
+
+def parse_body(model: type[_M], raw: bytes) -> _M:
+    """Return the request body as ``model``; ``invalid_arguments`` names every wrong field."""
+    try:
+        text = raw.decode()
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+    except (ValueError, RecursionError):
+        raise InterleafError(ErrorCode.INVALID_ARGUMENTS, "The body is not valid JSON in UTF-8.") from None
+    if "\\u0000" in text and _holds_nul(value):
+        raise InterleafError(ErrorCode.INVALID_ARGUMENTS, "A text holds the character NUL; take it out.")
+    try:
+        return model.model_validate_json(raw)
+    except ValidationError as error:
+        raise invalid(error) from None
+
+
+def parse_query(model: type[_M], pairs: Iterable[tuple[str, str]]) -> _M:
+    """Return the query string as ``model``; numbers and enums are read from their text."""
+    values: dict[str, str] = {}
+    for name, value in pairs:
+        if name in values:
+            raise InterleafError(
+                ErrorCode.INVALID_ARGUMENTS, "A query parameter is given twice.", details={"fields": [name]}
+            )
+        check_text(value)
+        values[name] = value
+    try:
+        return model.model_validate(values, strict=False)
+    except ValidationError as error:
+        raise invalid(error) from None
+
+
+def check_text(value: str) -> None:
+    """Refuse a text from the URL that no database or log should see."""
+    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        raise InterleafError(ErrorCode.INVALID_ARGUMENTS, "The address holds characters that name nothing.")
+
+
+def invalid(error: ValidationError) -> InterleafError:
+    """Return ``invalid_arguments`` with ``details.fields``; the values themselves are not repeated."""
+    fields = [
+        {"field": ".".join(str(part) for part in problem["loc"]) or "(body)", "problem": problem["msg"]}
+        for problem in error.errors(include_url=False, include_input=False, include_context=False)
+    ]
+    shown = "; ".join(f"{item['field']}: {item['problem']}" for item in fields[:3])
+    return InterleafError(
+        ErrorCode.INVALID_ARGUMENTS,
+        f"The request does not fit the contract. {shown}",
+        details={"fields": fields[:_SHOWN_PROBLEMS]},
+    )
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key is given twice")
+    return value
+
+
+def _constant(name: str) -> Never:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _holds_nul(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return any("\0" in key or _holds_nul(item) for key, item in value.items())
+    if isinstance(value, list):
+        return any(_holds_nul(item) for item in value)
+    return False
