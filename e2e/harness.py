@@ -168,11 +168,13 @@ class ToolError(Exception):
 class Agent:
     """A coding agent: the SDK's client on a real ``interleaf mcp serve``."""
 
-    def __init__(self, environment: dict[str, str], directory: Path, mode: str = "auto") -> None:
+    def __init__(
+        self, environment: dict[str, str], directory: Path, mode: str = "auto", command: str = INTERLEAF
+    ) -> None:
         self._stack = ExitStack()
         portal = self._stack.enter_context(start_blocking_portal())
         parameters = StdioServerParameters(
-            command=INTERLEAF, args=["mcp", "serve"], env=environment, cwd=directory
+            command=command, args=["mcp", "serve"], env=environment, cwd=directory
         )
         client = Client(parameters, mode=mode, read_timeout_seconds=120)
         self.client = self._stack.enter_context(portal.wrap_async_context_manager(client))
