@@ -172,8 +172,10 @@ def test_malformed_lines_do_not_end_a_proxy_or_reach_its_output(sara: Machine) -
         b'{"jsonrpc":"2.0","id":1}\n',
         b"\xff\xfe\n",
         b"[]\n",
-        b'{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
-        b'"capabilities":{},"clientInfo":{"name":"t","version":"0"}}}\n',
+        (
+            b'{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
+            b'"capabilities":{},"clientInfo":{"name":"t","version":"0"}}}\n'
+        ),
     ]
     proxy = subprocess.Popen(
         [str(Path(sys.executable).parent / "interleaf"), "mcp", "serve"],
@@ -198,4 +200,4 @@ def test_malformed_lines_do_not_end_a_proxy_or_reach_its_output(sara: Machine) -
     proxy.stdin.close()
     assert proxy.wait(timeout=30) == 0
     proxy.stdout.close()
-    assert all(answer.startswith(b'{"jsonrpc"') or answer.startswith(b"{") for answer in answers)
+    assert all(answer.startswith((b'{"jsonrpc"', b"{")) for answer in answers)
