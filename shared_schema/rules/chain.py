@@ -80,16 +80,13 @@ def verify_step(
     if bodies is None:
         return
     for change in listed:
-        if change.removed:
-            continue
-        body = bodies.get(change.resource_id)
-        if body is None or content_hash(body) != change.content_hash:
+        if not change.removed and not _has_hash(bodies.get(change.resource_id), change.content_hash):
             _broken(
                 "a text is not the one that it names", "body", details | {"resource_id": change.resource_id}
             )
 
 
-def effective_hash(project_id: str, commit: str | None, items: Iterable[Mapping[str, Any]]) -> str:
+def effective_hash(project_id: str, commit_id: str | None, items: Iterable[Mapping[str, Any]]) -> str:
     """Return ``sha256:…`` over all that a reader of a Project can see on one machine.
 
     Every item is the JSON-able mapping of a resource's visible fields with at least
@@ -97,7 +94,7 @@ def effective_hash(project_id: str, commit: str | None, items: Iterable[Mapping[
     order of items does not matter.
     """
     listed = sorted((dict(item) for item in items), key=lambda item: str(item["resource_id"]))
-    return fingerprint({"project_id": project_id, "commit_id": commit, "items": listed})
+    return fingerprint({"project_id": project_id, "commit_id": commit_id, "items": listed})
 
 
 def review_result_hash(results: Iterable[tuple[str, ResourceState]]) -> str:
@@ -112,6 +109,13 @@ def review_result_hash(results: Iterable[tuple[str, ResourceState]]) -> str:
             for resource_id, state in results
         ]
     )
+
+
+def _has_hash(body: str | None, expected: str) -> bool:
+    try:
+        return body is not None and content_hash(body) == expected
+    except ValueError:
+        return False
 
 
 def _broken(why: str, reason: str, details: Mapping[str, Any]) -> Never:

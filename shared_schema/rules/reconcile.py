@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from shared_schema.memory import ABSENT, OrgSource, ResourceState
 from shared_schema.org_contract import Conflict
@@ -47,41 +47,37 @@ def reconcile(
 
     One side unchanged: the other side's state. One side deleted and the other changed:
     ``existence``. Path, description and Org source merge as single values, the body by lines with
-    one ``content`` conflict for each region; all conflicts are reported, in this order.
+    one ``content`` conflict for each region that both changed; every conflict is reported.
     ``occupied`` tells which **other** resource stands in the way of a path among what is published
     now, if any; a result that is in the way gets ``path_occupied``, whose ``current`` is that
     resource's id and whose ``draft`` is the path.
     """
-    state, conflicts = _merge(base, current, draft)
-    if state is not None and state.exists and occupied is not None:
-        holder = occupied(state.path)
-        if holder is not None:
-            conflicts = [Conflict(kind="path_occupied", base=None, current=holder, draft=state.path)]
-    if conflicts:
-        return Reconciled(None, tuple(conflicts))
-    return Reconciled(state)
+    merged = _merge(base, current, draft)
+    conflicts = merged.conflicts
+    if merged.path is not None and occupied is not None and (holder := occupied(merged.path)) is not None:
+        conflicts = (*conflicts, Conflict(kind="path_occupied", current=holder, draft=merged.path))
+    return Reconciled(None if conflicts else merged.state, conflicts)
 
 
-def _merge(
-    base: ResourceState, current: ResourceState, draft: ResourceState
-) -> tuple[ResourceState | None, list[Conflict]]:
+class _Merged(NamedTuple):
+    state: ResourceState | None
+    path: str | None
+    """The path of the result, known even if something else conflicts; None when it has none."""
+    conflicts: tuple[Conflict, ...] = ()
+
+
+def _merge(base: ResourceState, current: ResourceState, draft: ResourceState) -> _Merged:
     base, current, draft = (state if state.exists else ABSENT for state in (base, current, draft))
-    if draft in (base, current):
-        return current, []
-    if current == base:
-        return draft, []
+    if draft in (base, current) or current == base:
+        result = draft if current == base else current
+        return _Merged(result, result.path if result.exists else None)
     if not current.exists or not draft.exists:
-        return None, [
-            Conflict(
-                kind="existence", base=_presence(base), current=_presence(current), draft=_presence(draft)
-            )
-        ]
+        sides = {"base": _presence(base), "current": _presence(current), "draft": _presence(draft)}
+        return _Merged(None, None, (Conflict(kind="existence", **sides),))
     return _merge_fields(base, current, draft)
 
 
-def _merge_fields(
-    base: ResourceState, current: ResourceState, draft: ResourceState
-) -> tuple[ResourceState | None, list[Conflict]]:
+def _merge_fields(base: ResourceState, current: ResourceState, draft: ResourceState) -> _Merged:
     """Merge two states that exist and differ; ``base`` may be absent, both sides then created it."""
     conflicts: list[Conflict] = []
     if (path := _pick(base.path, current.path, draft.path)) is None:
@@ -105,12 +101,10 @@ def _merge_fields(
     if (source := _pick(*sources)) is None:
         conflicts.append(Conflict(kind="org_source", base=sources[0], current=sources[1], draft=sources[2]))
     if path is None or description is None or body is None or source is None:
-        return None, conflicts
+        return _Merged(None, path, tuple(conflicts))
     org_source = current.org_source if source == sources[1] else draft.org_source
-    return (
-        ResourceState(exists=True, path=path, description=description, body=body, org_source=org_source),
-        [],
-    )
+    state = ResourceState(exists=True, path=path, description=description, body=body, org_source=org_source)
+    return _Merged(state, path)
 
 
 def _pick(base: str, current: str, draft: str) -> str | None:
