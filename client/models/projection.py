@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -42,7 +43,7 @@ def quantise_tokens(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDA
 class TokenProjection:
     """One mean float32 [d] and one PCA float32 [d, p], fitted on the model ``model_fingerprint``.
 
-    ``digest`` is the SHA-256 of the file they were read from.
+    ``digest`` is the SHA-256 over the arrays and the model's name, however the file was compressed.
     """
 
     mean: NDArray[np.float32]
@@ -67,12 +68,11 @@ class TokenProjection:
             InterleafError: SEARCH_MODEL_UNAVAILABLE, when the file is unreadable or another model's.
         """
         try:
-            raw = path.read_bytes()
-            with np.load(io.BytesIO(raw), allow_pickle=False) as arrays:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
                 found = str(arrays["model_fingerprint"])
                 mean = np.asarray(arrays["mean"], dtype=np.float32)
                 components = np.asarray(arrays["components"], dtype=np.float32)
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise InterleafError(
                 ErrorCode.SEARCH_MODEL_UNAVAILABLE,
                 f"The token projection {path.name} cannot be read; reinstall Interleaf.",
@@ -84,12 +84,13 @@ class TokenProjection:
                 "reinstall Interleaf, or fit it again with tools/fit_projection.py.",
                 details={"projection_for": found, "model": model_fingerprint},
             )
-        if mean.shape != components.shape[:1]:
+        if components.ndim != 2 or mean.shape != components.shape[:1]:
             raise InterleafError(
                 ErrorCode.SEARCH_MODEL_UNAVAILABLE,
                 f"The token projection {path.name} has shapes that do not fit; reinstall Interleaf.",
             )
-        return cls(mean, components, found, hashlib.sha256(raw).hexdigest())
+        digest = hashlib.sha256(found.encode() + mean.tobytes() + components.tobytes()).hexdigest()
+        return cls(mean, components, found, digest)
 
     @staticmethod
     def save(

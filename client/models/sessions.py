@@ -88,6 +88,10 @@ class PairEncoder(CustomTextCrossEncoder):
         super().add_extra_session_options(session_options, extra_options)
         _quiet_session(session_options)
 
+    def output_shape(self) -> list[int | str | None]:
+        """Return the declared shape of the first output; a string or ``None`` is a free size."""
+        return list(self.model.get_outputs()[0].shape) if self.model is not None else []
+
 
 def open_token_embedding(
     name: str, folder: Path, model_file: str, dimensions: int, tokenizer: Tokenizer
