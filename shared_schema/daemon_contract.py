@@ -22,13 +22,12 @@ from shared_schema import limits
 from shared_schema.drafts import DraftStatus, Freshness, Reconciliation
 from shared_schema.memory import Contract, OrgSource, Provenance, ResourceState, Scope
 from shared_schema.org_contract import Me
+from shared_schema.release import RELEASE
 from shared_schema.sync_status import ParkingCause, SyncStatus
 from shared_schema.tool_contract import Activate, Load, Store
 
 AGENT_PROTOCOL: Final = 1
 """Raised with every incompatible change of what proxy and daemon say to each other."""
-
-RELEASE: Final = "0.1.0"
 
 LaxScope = Annotated[Scope, Field(strict=False)]
 
