@@ -65,7 +65,8 @@ def title_of(body: str, path: str) -> str:
             return text
         if first is None:
             first = text
-    return first if first is not None else path.rpartition("/")[2].removesuffix(".md")
+    name = path.rpartition("/")[2]
+    return first or name.removesuffix(".md") or name
 
 
 def strip_front_matter(body: str) -> str:
