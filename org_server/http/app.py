@@ -91,7 +91,7 @@ def _respond(route: Route, result: Any) -> Response:
     body = answer.model.model_dump_json().encode()
     response = Response(body, status=answer.status or route.status, mimetype="application/json")
     etag = answer.etag
-    if etag is None and route.tagged:
+    if etag is None and (route.tagged or answer.version is not None):
         etag = conditional.etag_of(body, answer.version)
     if etag is not None:
         response.headers["ETag"] = etag

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Final
 
 import structlog
@@ -59,8 +60,11 @@ def _answer_http(error: HTTPException) -> Response:
 
 def _answer_unexpected(error: Exception) -> Response:
     request_id = g.get("request_id", "")
-    # The traceback goes to the log; statements' parameters are hidden in it by the engine.
-    _log.error("unexpected_error", request_id=request_id, error=type(error).__name__, exc_info=error)
+    # Where, not what: messages and local variables may hold bodies and tokens.
+    frames = [
+        f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)
+    ]
+    _log.error("unexpected_error", request_id=request_id, error=type(error).__qualname__, frames=frames[-12:])
     return answer(
         InterleafError(
             ErrorCode.INTERNAL_ERROR,

@@ -8,8 +8,8 @@ from pydantic import TypeAdapter, ValidationError
 from sqlmodel import col, func, select
 
 from org_server.domain.permissions import Action, Actor, capabilities
+from org_server.domain.refs import require_version
 from org_server.services import access, pages
-from org_server.services.versions import check_version
 from org_server.store.tables import MemberRow, ProjectRow, TokenRow, UserRow
 from org_server.store.unit_of_work import UnitOfWork, UnitOfWorkFactory
 from shared_schema import ids
@@ -114,7 +114,7 @@ def update_user(
         row = _by_id(uow, user_id)
         if Role.OWNER in {Role(row.role), change.role}:
             access.require_org(uow, now, Action.ORG_OWNERS_MANAGE)
-        check_version(expected, row.version)
+        require_version(expected, row.version)
         change_user(uow, row, change, actor.user_id)
         return view(row)
 

@@ -133,10 +133,8 @@ class UnitOfWorkFactory:
     def read(self) -> Iterator[UnitOfWork]:
         """Open a transaction on one consistent state; it is rolled back at the end."""
         with _database_errors(), Session(self._reading, expire_on_commit=False) as session:
-            try:
-                yield UnitOfWork(session, self.clock(), None)
-            finally:
-                session.rollback()
+            # Closing ends the transaction; a rollback would empty the rows that were read, too.
+            yield UnitOfWork(session, self.clock(), None)
 
     @contextmanager
     def write(self) -> Iterator[UnitOfWork]:

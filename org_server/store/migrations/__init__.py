@@ -1,0 +1,1 @@
+"""The steps of the schema, applied by ``org_server.store.schema``."""
