@@ -1,0 +1,54 @@
+"""Which resources changed between two projection versions, as far as this process saw it."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict, deque
+from typing import Final, NamedTuple
+
+KEPT: Final = 512
+"""Changes remembered for each Project; a reader further behind computes everything anew."""
+
+
+class Change(NamedTuple):
+    """The resources that a version changed; None: any of them may have."""
+
+    version: int
+    resource_ids: frozenset[str] | None
+
+
+class ChangeLog:
+    """A memory aid, never the truth: whoever finds a gap reads the tables instead.
+
+    A change is noted before its transaction commits and withdrawn when it does not, so a version
+    that a reader can see is never missing here because of timing.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._changes: dict[str, deque[Change]] = defaultdict(lambda: deque(maxlen=KEPT))
+
+    def note(self, project_id: str, change: Change) -> None:
+        """Remember what the version changes."""
+        with self._lock:
+            self._changes[project_id].append(change)
+
+    def withdraw(self, project_id: str, version: int) -> None:
+        """Forget a version whose transaction was rolled back."""
+        with self._lock:
+            changes = self._changes[project_id]
+            while changes and changes[-1].version >= version:
+                changes.pop()
+
+    def between(self, project_id: str, older: int, newer: int) -> frozenset[str] | None:
+        """Return the ids that changed after ``older`` up to ``newer``; None: compute all anew."""
+        with self._lock:
+            changes = [change for change in self._changes[project_id] if older < change.version <= newer]
+        if [change.version for change in changes] != list(range(older + 1, newer + 1)):
+            return None
+        ids: set[str] = set()
+        for change in changes:
+            if change.resource_ids is None:
+                return None
+            ids |= change.resource_ids
+        return frozenset(ids)

@@ -1,0 +1,223 @@
+"""Drafts and their operations. They are precious: nothing here is ever deleted."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import Connection, Row, Select, and_, insert, or_, select, update
+
+from client.domain.local_draft import LocalDraft
+from client.store.published import source_columns, source_of
+from client.store.tables import metadata
+from shared_schema.drafts import ACTIVE_STATUSES, DraftOperation, DraftStatus, Reconciliation
+from shared_schema.memory import ABSENT, ResourceState, Scope
+
+_DRAFT = metadata.tables["draft"]
+_OPERATION = metadata.tables["operation"]
+_PROJECT = metadata.tables["project"]
+_ACTIVE = tuple(sorted(ACTIVE_STATUSES))
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRow:
+    """One operation as it stands in the log. ``answer`` is what its caller was told, as JSON."""
+
+    operation_id: str
+    draft_id: str
+    ordinal: int
+    """Negative: cancelled before anything of it was sent."""
+    kind: str
+    fingerprint: str | None
+    answer: str | None
+    created_at: int
+
+
+class DraftRepository:
+    """The Drafts of this machine."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def get(self, draft_id: str) -> LocalDraft | None:
+        """Return one Draft with its operations, or None."""
+        return next(iter(self._read(select(_DRAFT).where(_DRAFT.c.draft_id == draft_id))), None)
+
+    def active_of(self, project_id: str, resource_id: str) -> LocalDraft | None:
+        """Return the open or submitted Draft on a resource of the Project, or None."""
+        statement = select(_DRAFT).where(
+            _DRAFT.c.project_id == project_id,
+            _DRAFT.c.resource_id == resource_id,
+            _DRAFT.c.status.in_(_ACTIVE),
+        )
+        return next(iter(self._read(statement)), None)
+
+    def overlaying(
+        self, project_id: str, resource_ids: Collection[str] | None = None
+    ) -> tuple[LocalDraft, ...]:
+        """Return the Drafts that lie over a Project's published state, in order of creation.
+
+        ``resource_ids`` narrows it to those on these resources.
+        """
+        installed = select(_PROJECT.c.installed_seq).where(_PROJECT.c.project_id == project_id)
+        statement = select(_DRAFT).where(
+            _DRAFT.c.project_id == project_id,
+            _DRAFT.c.overlay,
+            or_(
+                _DRAFT.c.status.in_(_ACTIVE),
+                and_(
+                    _DRAFT.c.status == DraftStatus.MERGED.value,
+                    _DRAFT.c.merged_seq > installed.scalar_subquery(),
+                ),
+            ),
+        )
+        if resource_ids is not None:
+            statement = statement.where(_DRAFT.c.resource_id.in_(sorted(resource_ids)))
+        return self._read(statement.order_by(_DRAFT.c.seq))
+
+    def list(self, project_id: str | None = None, *, active_only: bool = False) -> tuple[LocalDraft, ...]:
+        """Return Drafts in order of creation, proposals and those of lost Projects too."""
+        statement = select(_DRAFT).order_by(_DRAFT.c.seq)
+        if project_id is not None:
+            statement = statement.where(_DRAFT.c.project_id == project_id)
+        if active_only:
+            statement = statement.where(_DRAFT.c.status.in_(_ACTIVE))
+        return self._read(statement)
+
+    def active_on(self, resource_id: str) -> tuple[LocalDraft, ...]:
+        """Return the active Drafts on a resource, whatever Project carries them."""
+        statement = select(_DRAFT).where(_DRAFT.c.resource_id == resource_id, _DRAFT.c.status.in_(_ACTIVE))
+        return self._read(statement.order_by(_DRAFT.c.seq))
+
+    def add(self, draft: LocalDraft) -> None:
+        """Insert a new Draft without its operations; the store numbers it."""
+        self._connection.execute(insert(_DRAFT).values(draft_id=draft.draft_id, **_columns(draft)))
+
+    def put(self, draft: LocalDraft) -> None:
+        """Store what changed of a Draft's header; its operations stay as they are."""
+        self._connection.execute(
+            update(_DRAFT).where(_DRAFT.c.draft_id == draft.draft_id).values(**_columns(draft))
+        )
+
+    # --- operations ---------------------------------------------------------------------
+
+    def operation(self, operation_id: str) -> OperationRow | None:
+        """Return one operation of the log, or None."""
+        columns = [_OPERATION.c[name] for name in OperationRow.__slots__]
+        row = self._connection.execute(
+            select(*columns).where(_OPERATION.c.operation_id == operation_id)
+        ).first()
+        return None if row is None else OperationRow(**row._mapping)
+
+    def add_operation(
+        self,
+        draft_id: str,
+        operation: DraftOperation,
+        created_at: int,
+        *,
+        fingerprint: str | None = None,
+        answer: str | None = None,
+    ) -> None:
+        """Append an operation to a Draft's log."""
+        self._connection.execute(
+            insert(_OPERATION).values(
+                operation_id=operation.operation_id,
+                draft_id=draft_id,
+                ordinal=operation.ordinal,
+                kind=operation.kind.value,
+                payload=operation.model_dump_json(exclude_none=True),
+                fingerprint=fingerprint,
+                answer=answer,
+                created_at=created_at,
+            )
+        )
+
+    def cancel_operations(self, operation_ids: Iterable[str]) -> None:
+        """Take operations that were never sent out of their Draft; they stay in the log."""
+        statement = update(_OPERATION).where(
+            _OPERATION.c.operation_id.in_(list(operation_ids)), _OPERATION.c.ordinal > 0
+        )
+        self._connection.execute(statement.values(ordinal=-_OPERATION.c.ordinal))
+
+    # --- rows to values -----------------------------------------------------------------
+
+    def _read(self, statement: Select[Any]) -> tuple[LocalDraft, ...]:
+        rows = self._connection.execute(statement).all()
+        if not rows:
+            return ()
+        payloads: dict[str, list[str]] = defaultdict(list)
+        for start in range(0, len(rows), _BATCH):
+            operations = (
+                select(_OPERATION.c.draft_id, _OPERATION.c.payload)
+                .where(
+                    _OPERATION.c.draft_id.in_([row.draft_id for row in rows[start : start + _BATCH]]),
+                    _OPERATION.c.ordinal > 0,
+                )
+                .order_by(_OPERATION.c.draft_id, _OPERATION.c.ordinal)
+            )
+            for draft_id, payload in self._connection.execute(operations):
+                payloads[draft_id].append(payload)
+        return tuple(_draft(row, payloads[row.draft_id]) for row in rows)
+
+
+_BATCH = 500
+"""Drafts whose operations one statement reads; SQLite bounds the number of its parameters."""
+
+
+def _draft(row: Row[Any], payloads: Iterable[str]) -> LocalDraft:
+    base, broken = ABSENT, False
+    operations: tuple[DraftOperation, ...] = ()
+    try:
+        base = ResourceState.model_validate_json(row.base)
+        operations = tuple(DraftOperation.model_validate_json(payload) for payload in payloads)
+    except ValidationError:
+        # One unreadable Draft is reported and left out; it never takes the Project down.
+        broken = True
+    return LocalDraft(
+        draft_id=row.draft_id,
+        project_id=row.project_id,
+        scope=Scope(row.scope),
+        resource_id=row.resource_id,
+        base_commit=row.base_commit,
+        base=base,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        seq=row.seq,
+        overlay=row.overlay,
+        status=DraftStatus(row.status),
+        org_source=source_of(row),
+        review_id=row.review_id,
+        merged_commit=row.merged_commit,
+        merged_seq=row.merged_seq,
+        reconciliation=Reconciliation(row.reconciliation),
+        conflicts=tuple(json.loads(row.conflicts)),
+        operations=operations,
+        broken=broken,
+    )
+
+
+def _columns(draft: LocalDraft) -> dict[str, object]:
+    columns: dict[str, object] = {
+        "project_id": draft.project_id,
+        "scope": draft.scope.value,
+        "resource_id": draft.resource_id,
+        "overlay": draft.overlay,
+        "status": draft.status.value,
+        "base_commit": draft.base_commit,
+        **source_columns(draft.org_source),
+        "review_id": draft.review_id,
+        "merged_commit": draft.merged_commit,
+        "merged_seq": draft.merged_seq,
+        "reconciliation": draft.reconciliation.value,
+        "conflicts": json.dumps(draft.conflicts),
+        "created_at": draft.created_at,
+        "updated_at": draft.updated_at,
+    }
+    # The base of a broken Draft was not read, so it must not be written over what is stored.
+    if not draft.broken:
+        columns["base"] = draft.base.model_dump_json(exclude_none=True)
+    return columns
