@@ -10,7 +10,7 @@ from flask import Flask, Response, g
 from werkzeug.exceptions import HTTPException
 
 from shared_schema.errors import ErrorCode, InterleafError
-from shared_schema.org_contract import ErrorAnswer, ErrorBody
+from shared_schema.org_contract import API_PREFIX, ErrorAnswer, ErrorBody
 
 _log = structlog.get_logger("interleaf.server")
 
@@ -50,7 +50,10 @@ def _answer_http(error: HTTPException) -> Response:
     code = _BY_STATUS.get(error.code or 500)
     if code is None:
         return _answer_unexpected(error)
-    response = answer(InterleafError(code))
+    message = None
+    if code is ErrorCode.NOT_FOUND:
+        message = f"There is nothing at this address. {API_PREFIX}/openapi.json lists what there is."
+    response = answer(InterleafError(code, message))
     response.status_code = error.code or response.status_code
     allowed = getattr(error, "valid_methods", None)
     if code is ErrorCode.METHOD_NOT_ALLOWED and allowed:

@@ -94,7 +94,8 @@ def update_project(
                 setattr(project, field, value)
             project.version += 1
             uow.session.add(project)
-            uow.audit(actor.user_id, "project.changed", project.id, changed)
+            told = {field: value for field, value in changed.items() if field != "name_key"}
+            uow.audit(actor.user_id, "project.changed", project.id, told)
             # Readers see name and guide path in the list of their Projects, so their cursor moves.
             uow.emit(FeedEventType.MEMBERSHIP_CHANGED, project_id=project.id)
         return view(project, seen.role)
