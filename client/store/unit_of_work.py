@@ -61,8 +61,7 @@ class UnitOfWork:
         """Raise a Project's projection version, because what it shows changes; return the new one.
 
         ``resource_ids`` are the resources that changed, in their published state or by a Draft.
-        Leave them out when anything may have: after a snapshot, or when the installed commit moved
-        (the freshness of every Draft depends on it).
+        Leave them out when any may have, as after a snapshot or a change of access.
         """
         if self._changes is None:
             raise RuntimeError("what a Project shows is changed by writing transactions only")
@@ -71,6 +70,10 @@ class UnitOfWork:
         ids = None if resource_ids is None else frozenset(resource_ids)
         self._changes.note(project_id, Change(version, ids))
         return version
+
+    def touched(self, project_id: str) -> bool:
+        """Tell whether this transaction changed what the Project shows."""
+        return project_id in self._touched
 
     def withdraw_touches(self) -> None:
         """Forget the noted changes; the transaction was rolled back."""

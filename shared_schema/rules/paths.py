@@ -121,7 +121,11 @@ class PathSet:
 
     def find_clash(self, path: str, own_id: str | None = None) -> str | None:
         """Return the id of another resource at, above or below ``path``, or None."""
-        return next((holder for holder in self._around(path_key(path)) if holder != own_id), None)
+        return next((holder for holder in self.holders(path) if holder != own_id), None)
+
+    def holders(self, path: str) -> Iterator[str]:
+        """Yield the id of every resource at, above or below ``path``; one may come repeatedly."""
+        return self._around(path_key(path))
 
     def _around(self, key: str) -> Iterator[str]:
         for candidate in (key, *ancestors(key)):
