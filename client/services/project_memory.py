@@ -18,7 +18,6 @@ from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.memory import Provenance
 from shared_schema.rules.paths import PathSet
 
-
 _FEW: Final = 500
 """Beyond so many changed resources, computing all of them anew is no slower."""
 
