@@ -11,7 +11,19 @@ from org_server.clock import Clock, system_clock
 from org_server.config import Settings, database_url
 from org_server.http.app import create_app as assemble
 from org_server.http.openapi import RouteTable
-from org_server.http.routes import admin, me, members, memories, projects, selections
+from org_server.http.routes import (
+    admin,
+    commits,
+    drafts,
+    me,
+    members,
+    memories,
+    projects,
+    reviews,
+    selections,
+    snapshot,
+    sync,
+)
 from org_server.store.engine import build_engine
 from org_server.store.schema import require_current
 from org_server.store.unit_of_work import UnitOfWorkFactory
@@ -22,6 +34,11 @@ ROUTES: Final[tuple[RouteTable, ...]] = (
     members.routes,
     memories.routes,
     selections.routes,
+    drafts.routes,
+    reviews.routes,
+    sync.routes,
+    snapshot.routes,
+    commits.routes,
     admin.routes,
 )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from sqlalchemy import func
 from sqlmodel import col, insert, select
 
 from org_server.store.batches import batches
@@ -33,3 +34,16 @@ def read_texts(uow: UnitOfWork, hashes: Iterable[str | None]) -> dict[str, str]:
         )
         texts.update((digest, body) for digest, body in rows)
     return texts
+
+
+def read_sizes(uow: UnitOfWork, hashes: Iterable[str | None]) -> dict[str, int]:
+    """Return the lengths of these texts in characters by hash; None among them is skipped."""
+    sizes: dict[str, int] = {}
+    for batch in batches(sorted({digest for digest in hashes if digest is not None})):
+        rows = uow.session.exec(
+            select(BlobRow.content_hash, func.length(BlobRow.body)).where(
+                col(BlobRow.content_hash).in_(batch)
+            )
+        )
+        sizes.update((digest, size) for digest, size in rows)
+    return sizes
