@@ -23,6 +23,8 @@ from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.org_contract import API_PREFIX
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+STOPPING: Final = "interleaf.stopping"
+"""The application's extension that holds the event of its end."""
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 _log = structlog.get_logger("interleaf.server")
@@ -45,6 +47,7 @@ def create_app(
     _add_probes(app, ready)
     description = document(tables, version)
     app.add_url_rule(f"{API_PREFIX}/openapi.json", "openapi", lambda: description)
+    app.extensions[STOPPING] = stopping = threading.Event()
     waiters = threading.BoundedSemaphore(settings.max_waiters or 1)
     if settings.max_waiters == 0:
         waiters.acquire()
@@ -53,7 +56,7 @@ def create_app(
             app.add_url_rule(
                 API_PREFIX + route.path,
                 route.name,
-                _view(route, units, settings, waiters),
+                _view(route, units, settings, waiters, stopping),
                 methods=[route.method],
                 provide_automatic_options=False,
             )
@@ -61,7 +64,11 @@ def create_app(
 
 
 def _view(
-    route: Route, units: UnitOfWorkFactory, settings: Settings, waiters: threading.BoundedSemaphore
+    route: Route,
+    units: UnitOfWorkFactory,
+    settings: Settings,
+    waiters: threading.BoundedSemaphore,
+    stopping: threading.Event,
 ) -> Callable[..., Response]:
     def view(**parts: str) -> Response:
         for part in parts.values():
@@ -74,7 +81,7 @@ def _view(
             arguments["body"] = parsing.parse_body(route.request, request.get_data(cache=False))
         if route.query is not None:
             arguments["query"] = parsing.parse_query(route.query, request.args.items(multi=True))
-        call = Call(actor, units, settings, g.request_id, request.headers, waiters)
+        call = Call(actor, units, settings, g.request_id, request.headers, waiters, stopping)
         return _respond(route, route.handler(call, **arguments))
 
     return view

@@ -48,6 +48,8 @@ class Call:
     headers: Headers
     waiters: threading.BoundedSemaphore
     """One permit per long poll that this process may hold."""
+    stopping: threading.Event
+    """Set when the process shuts down: a long poll answers at once."""
 
     def if_match_version(self) -> int:
         """Return the version in ``If-Match``; 428 without it."""

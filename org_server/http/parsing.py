@@ -12,10 +12,10 @@ from typing import Any, Never, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from org_server.services.validation import invalid
 from shared_schema.errors import ErrorCode, InterleafError
 
 _M = TypeVar("_M", bound=BaseModel)
-_SHOWN_PROBLEMS = 20
 
 
 def parse_body(model: type[_M], raw: bytes) -> _M:
@@ -53,20 +53,6 @@ def check_text(value: str) -> None:
     """Refuse a text from the URL that no database or log should see."""
     if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
         raise InterleafError(ErrorCode.INVALID_ARGUMENTS, "The address holds characters that name nothing.")
-
-
-def invalid(error: ValidationError) -> InterleafError:
-    """Return ``invalid_arguments`` with ``details.fields``; the values themselves are not repeated."""
-    fields = [
-        {"field": ".".join(str(part) for part in problem["loc"]) or "(body)", "problem": problem["msg"]}
-        for problem in error.errors(include_url=False, include_input=False, include_context=False)
-    ]
-    shown = "; ".join(f"{item['field']}: {item['problem']}" for item in fields[:3])
-    return InterleafError(
-        ErrorCode.INVALID_ARGUMENTS,
-        f"The request does not fit the contract. {shown}",
-        details={"fields": fields[:_SHOWN_PROBLEMS]},
-    )
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:

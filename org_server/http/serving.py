@@ -1,0 +1,97 @@
+"""The built-in web server: waitress, started and stopped with care.
+
+waitress' own loop ends in the middle of answers when a signal comes. Here a stop closes the
+listening socket first, lets what is being answered finish for a while, and then ends.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+from flask import Flask
+from waitress import wasyncore  # type: ignore[import-untyped]  # waitress ships no types
+from waitress.adjustments import Adjustments  # type: ignore[import-untyped]  # as above
+from waitress.server import TcpWSGIServer  # type: ignore[import-untyped]  # as above
+
+from org_server.http.app import STOPPING
+from shared_schema import limits
+from shared_schema.errors import ErrorCode, InterleafError
+
+GRACE_SECONDS: Final = 10.0
+_TICK_SECONDS: Final = 0.25
+_CONNECTIONS: Final = 1_000
+_READ_BYTES: Final = 4 * limits.REQUEST_BYTES
+"""What is read of a request before the connection is given up; the application refuses far less."""
+
+
+def serve(app: Flask, host: str, port: int, threads: int, announce: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT; ``announce`` gets the address once connections are accepted.
+
+    Port 0 takes a free one. Raises ``invalid_arguments`` for an address that cannot be used.
+    """
+    server = _listen(app, host, port, threads)
+    stopping: threading.Event = app.extensions[STOPPING]
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        stopping.set()
+        server.pull_trigger()
+
+    former = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        shown = f"[{host}]" if ":" in host else host
+        announce(f"http://{shown}:{server.effective_port}")
+        while not stopping.is_set():
+            _turn(server)
+        _drain(server)
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+        server.task_dispatcher.shutdown(timeout=1)
+        server.close()
+
+
+def _listen(app: Flask, host: str, port: int, threads: int) -> Any:
+    try:
+        # One address only: "localhost" may name two, and with port 0 each would get its own.
+        address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][4]
+        return TcpWSGIServer(
+            app,
+            adj=Adjustments(
+                host=str(address[0]),
+                port=address[1],
+                threads=threads,
+                ident="interleaf",
+                connection_limit=_CONNECTIONS,
+                max_request_body_size=_READ_BYTES,
+            ),
+        )
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or "no such address"
+        raise InterleafError(
+            ErrorCode.INVALID_ARGUMENTS,
+            f"Port {port} of {host} cannot be used: {why}. Choose another with --host and --port.",
+        ) from None
+
+
+def _turn(server: Any) -> None:
+    wasyncore.loop(timeout=_TICK_SECONDS, use_poll=True, map=server._map, count=1)
+
+
+def _drain(server: Any) -> None:
+    """Take no more connections, and give those that are being answered their time."""
+    wasyncore.dispatcher.close(server)
+    deadline = time.monotonic() + GRACE_SECONDS
+    while _busy(server) and time.monotonic() < deadline:
+        _turn(server)
+
+
+def _busy(server: Any) -> bool:
+    return any(
+        channel.requests or channel.total_outbufs_len for channel in list(server.active_channels.values())
+    )
