@@ -53,6 +53,8 @@ class LocalDraft:
     operations: tuple[DraftOperation, ...] = ()
     broken: bool = False
     """Stored in a form that this release cannot read."""
+    unread: int = 0
+    """Operations that ``operations`` lacks for that reason."""
 
     @property
     def active(self) -> bool:
@@ -62,7 +64,7 @@ class LocalDraft:
     @property
     def next_ordinal(self) -> int:
         """Position of the next operation."""
-        return self.operations[-1].ordinal + 1 if self.operations else 1
+        return len(self.operations) + self.unread + 1
 
     def header(self) -> DraftHeader:
         """Return what the server is told about the Draft with every upload."""
@@ -76,21 +78,27 @@ class LocalDraft:
         )
 
     def state(self) -> ResourceState:
-        """Return the base after every operation.
+        """Return the base after every operation; a rebase stands for all before it.
 
         Raises `BrokenDraft` when an operation has nothing to work on, a number is missing, or the
         stored form could not be read.
         """
-        if self.broken:
+        if self.broken or [item.ordinal for item in self.operations] != list(
+            range(1, len(self.operations) + 1)
+        ):
             raise BrokenDraft(self.draft_id)
         state = self.base
-        for position, operation in enumerate(self.operations, start=1):
-            if operation.ordinal != position or (not state.exists and operation.kind in _NEED_A_RESOURCE):
+        for operation in self.operations[self._last_rebase() :]:
+            if not state.exists and operation.kind in _NEED_A_RESOURCE:
                 raise BrokenDraft(self.draft_id)
             state = apply_operation(state, operation, self.org_source)
         if state.exists and not (state.path and state.body):
             raise BrokenDraft(self.draft_id)
         return state if state.exists else ABSENT
+
+    def _last_rebase(self) -> int:
+        places = (i for i, item in enumerate(self.operations) if item.kind is OperationKind.REBASE)
+        return max(places, default=0)
 
     def overlays(self, installed_seq: int) -> bool:
         """Tell whether it lies over the published state of a Project at this commit number.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, Row, Select, and_, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, insert, or_, select, update
 
 from client.domain.local_draft import LocalDraft
 from client.store.published import source_columns, source_of
@@ -49,12 +49,16 @@ class DraftRepository:
 
     def active_of(self, project_id: str, resource_id: str) -> LocalDraft | None:
         """Return the open or submitted Draft on a resource of the Project, or None."""
+        return next((draft for draft in self.standing_on(project_id, resource_id) if draft.active), None)
+
+    def standing_on(self, project_id: str, resource_id: str) -> tuple[LocalDraft, ...]:
+        """Return the Drafts on a resource that still matter, in order of creation: active ones,
+        proposals too, and merged ones that the installed commit does not contain yet.
+        """
         statement = select(_DRAFT).where(
-            _DRAFT.c.project_id == project_id,
-            _DRAFT.c.resource_id == resource_id,
-            _DRAFT.c.status.in_(_ACTIVE),
+            _DRAFT.c.project_id == project_id, _DRAFT.c.resource_id == resource_id, _standing(project_id)
         )
-        return next(iter(self._read(statement)), None)
+        return self._read(statement.order_by(_DRAFT.c.seq))
 
     def overlaying(
         self, project_id: str, resource_ids: Collection[str] | None = None
@@ -63,17 +67,8 @@ class DraftRepository:
 
         ``resource_ids`` narrows it to those on these resources.
         """
-        installed = select(_PROJECT.c.installed_seq).where(_PROJECT.c.project_id == project_id)
         statement = select(_DRAFT).where(
-            _DRAFT.c.project_id == project_id,
-            _DRAFT.c.overlay,
-            or_(
-                _DRAFT.c.status.in_(_ACTIVE),
-                and_(
-                    _DRAFT.c.status == DraftStatus.MERGED.value,
-                    _DRAFT.c.merged_seq > installed.scalar_subquery(),
-                ),
-            ),
+            _DRAFT.c.project_id == project_id, _DRAFT.c.overlay, _standing(project_id)
         )
         if resource_ids is not None:
             statement = statement.where(_DRAFT.c.resource_id.in_(sorted(resource_ids)))
@@ -168,12 +163,20 @@ _BATCH = 500
 """Drafts whose operations one statement reads; SQLite bounds the number of its parameters."""
 
 
-def _draft(row: Row[Any], payloads: Iterable[str]) -> LocalDraft:
+def _standing(project_id: str) -> ColumnElement[bool]:
+    installed = select(_PROJECT.c.installed_seq).where(_PROJECT.c.project_id == project_id)
+    merged = and_(
+        _DRAFT.c.status == DraftStatus.MERGED.value, _DRAFT.c.merged_seq > installed.scalar_subquery()
+    )
+    return or_(_DRAFT.c.status.in_(_ACTIVE), merged)
+
+
+def _draft(row: Row[Any], payloads: list[str]) -> LocalDraft:
     base, broken = ABSENT, False
-    operations: tuple[DraftOperation, ...] = ()
+    operations: list[DraftOperation] = []
     try:
         base = ResourceState.model_validate_json(row.base)
-        operations = tuple(DraftOperation.model_validate_json(payload) for payload in payloads)
+        operations.extend(map(DraftOperation.model_validate_json, payloads))
     except ValidationError:
         # One unreadable Draft is reported and left out; it never takes the Project down.
         broken = True
@@ -195,8 +198,9 @@ def _draft(row: Row[Any], payloads: Iterable[str]) -> LocalDraft:
         merged_seq=row.merged_seq,
         reconciliation=Reconciliation(row.reconciliation),
         conflicts=tuple(json.loads(row.conflicts)),
-        operations=operations,
+        operations=tuple(operations),
         broken=broken,
+        unread=len(payloads) - len(operations),
     )
 
 
