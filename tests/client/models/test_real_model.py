@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,6 +15,7 @@ from client.models.catalog import MULTILINGUAL_E5_SMALL
 from client.models.embedder import OnnxEmbedder
 from client.models.files import ModelFiles, fault_of
 from client.models.reranker import maxsim
+from tools import fit_projection
 
 pytestmark = pytest.mark.models
 
@@ -104,3 +109,22 @@ def test_tokens_are_counted_whole_and_embedded_up_to_the_limit(embedder: OnnxEmb
 def test_a_query_has_one_token_vector_for_each_of_its_own_tokens(embedder: OnnxEmbedder) -> None:
     text = "how do I reset my password"
     assert len(embedder.embed_query(text).tokens) == embedder.count_tokens([text])[0]
+
+
+@pytest.mark.requirement("models.projection-tool")
+def test_a_projection_fitted_by_the_tool_is_accepted_by_the_embedder(
+    prepared_model: ModelFiles, models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = [{"path": f"{name}.md", "title": name, "text": text} for name, text in PASSAGES.items()]
+    queries = [{"text": "how do I reset my password"}, {"text": "怎么恢复数据库备份"}]
+    for file, rows in (("corpus.jsonl", documents), ("queries.jsonl", queries)):
+        lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+        (tmp_path / file).write_text("\n".join(lines), encoding="utf-8")
+    files = [tmp_path / "a.npz", tmp_path / "b.npz"]
+    for out in files:
+        arguments = ["fit_projection", str(tmp_path), "--models-dir", str(models_dir), "--out", str(out)]
+        monkeypatch.setattr(sys, "argv", arguments)
+        fit_projection.main()
+    first, second = (OnnxEmbedder(prepared_model, out) for out in files)
+    assert first.fingerprint == second.fingerprint != OnnxEmbedder(prepared_model).fingerprint
+    assert first.token_dimensions == 128
