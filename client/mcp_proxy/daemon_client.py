@@ -112,7 +112,7 @@ def _result(response: httpx.Response) -> dict[str, Any]:
         if "error" in answer:
             raise InterleafError.from_wire(answer["error"])
         result: dict[str, Any] = answer["result"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise InterleafError(
             ErrorCode.INTERNAL_ERROR,
             f"The daemon's answer (status {response.status_code}) was not understood. "

@@ -27,6 +27,8 @@ import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 
+from client.mcp_proxy import PARENT
+
 DRAIN_SECONDS: Final = 0.5
 """How long requests read before the end of stdin may still be answered."""
 PARENT_POLL_SECONDS: Final = 0.4
@@ -175,15 +177,12 @@ async def _end_with_parent(lines: asyncio.Queue[bytes | None]) -> None:
     """
     if sys.platform == "win32":
         return
-    parent = os.getppid()
-    with suppress(OSError, AttributeError):
-        descriptor = os.pidfd_open(parent) if sys.platform == "linux" else -1
-        if descriptor >= 0:
-            if os.getppid() == parent:
+    if sys.platform == "linux":
+        with suppress(OSError):  # no such process any more, or a kernel without the call
+            descriptor = os.pidfd_open(PARENT)
+            if os.getppid() == PARENT:
                 await anyio.wait_readable(descriptor)
-            lines.put_nowait(None)
-            return
-    while os.getppid() == parent:
+    while os.getppid() == PARENT:
         await anyio.sleep(PARENT_POLL_SECONDS)
     lines.put_nowait(None)
 
