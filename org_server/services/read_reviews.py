@@ -5,7 +5,6 @@ from typing import Any
 
 from pydantic import Field
 
-from org_server.domain.diffs import unified_diff
 from org_server.domain.permissions import Action, Actor
 from org_server.domain.states import HashedState
 from org_server.domain.submit_rules import counted_approvers, judge
@@ -30,6 +29,7 @@ from shared_schema.org_contract import (
     SubmitRule,
 )
 from shared_schema.reviews import FINAL_STATUSES, Decision, ReviewStatus
+from shared_schema.rules.diffs import unified_diff
 
 _LISTING = "reviews"
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from org_server.domain.diffs import unified_diff
 from shared_schema.memory import ABSENT, ResourceState
+from shared_schema.rules.diffs import unified_diff
 
 LINES = [f"line {number}\n" for number in range(1, 31)]
 
