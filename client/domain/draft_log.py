@@ -178,8 +178,9 @@ def decide_discard(situation: Situation, ids: Ids, draft: LocalDraft) -> Decisio
 def decide_resolution(situation: Situation, ids: Ids, draft: LocalDraft, wanted: Change | None) -> Decision:
     """Decide on a person's complete answer to a conflict: the text on the newest published state.
 
-    ``wanted`` None removes the resource. Raises what `decide_change` does for path and texts.
+    ``wanted`` None removes the resource. Raises what `decide_change` does for path, texts and Draft.
     """
+    appendable(situation, None)
     state = ABSENT
     if wanted is not None:
         own = {draft.resource_id, *([draft.org_source.resource_id] if draft.org_source else [])}

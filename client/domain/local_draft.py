@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared_schema.drafts import (
     ACTIVE_STATUSES,
@@ -95,6 +95,18 @@ class LocalDraft:
         if state.exists and not (state.path and state.body):
             raise BrokenDraft(self.draft_id)
         return state if state.exists else ABSENT
+
+    def without_discard(self) -> LocalDraft:
+        """Return the Draft as it was before it was discarded, so that people can read what it said."""
+        kept = tuple(item for item in self.operations if item.kind is not OperationKind.DISCARD)
+        return replace(self, operations=kept)
+
+    def shown_path(self) -> str:
+        """Return a path by which people know the Draft, after a deletion and when broken too."""
+        paths = [self.base.path]
+        for operation in self.operations:
+            paths += [operation.path or "", operation.state.path if operation.state else ""]
+        return next((path for path in reversed(paths) if path), "")
 
     def _last_rebase(self) -> int:
         places = (i for i, item in enumerate(self.operations) if item.kind is OperationKind.REBASE)

@@ -18,8 +18,6 @@ from shared_schema.memory import PublishedResource, ResourceState, Scope
 from shared_schema.rules.hashing import content_hash
 from shared_schema.sync_status import SyncStatus
 
-Clock = Callable[[], int]
-"""Returns epoch milliseconds."""
 NewId = Callable[[Prefix], str]
 """Returns a fresh id with this prefix."""
 Wake = Callable[[str], None]

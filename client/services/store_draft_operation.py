@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import assert_never
 
+from client.clock import Clock
 from client.domain.draft_checks import Change, Situation, check_hash, visible_target
 from client.domain.draft_log import (
     Decision,
@@ -19,7 +20,6 @@ from client.domain.draft_log import (
     decide_discard,
 )
 from client.services.draft_writing import (
-    Clock,
     NewId,
     Wake,
     draft_not_found,

@@ -6,6 +6,7 @@ they are stored.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -166,6 +167,16 @@ class OutboxRepository:
             statement = statement.where(_OUTBOX.c.project_id == project_id)
         found = dict.fromkeys(SyncStatus, 0)
         return found | {SyncStatus(status): count for status, count in self._connection.execute(statement)}
+
+    def statuses_by_draft(self, project_id: str | None = None) -> dict[str, frozenset[SyncStatus]]:
+        """Return the states that each Draft's operations are in."""
+        statement = select(_OUTBOX.c.draft_id, _OUTBOX.c.sync_status).distinct()
+        if project_id is not None:
+            statement = statement.where(_OUTBOX.c.project_id == project_id)
+        found: dict[str, set[SyncStatus]] = defaultdict(set)
+        for draft_id, status in self._connection.execute(statement):
+            found[draft_id].add(SyncStatus(status))
+        return {draft_id: frozenset(statuses) for draft_id, statuses in found.items()}
 
     def next_due_at(self) -> int | None:
         """Return the earliest stored time of a retry that waits for time alone, or None."""
