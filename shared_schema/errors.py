@@ -70,6 +70,7 @@ class ErrorCode(StrEnum):
     ACTIVATION_DEADLINE = "activation_deadline"
     STORAGE_FULL = "storage_full"
     SIGNED_OUT = "signed_out"
+    ACCOUNT_IN_USE = "account_in_use"
     ORG_SERVER_UNAVAILABLE = "org_server_unavailable"
     CLIENT_TOO_OLD = "client_too_old"
     OUTBOX_OPERATION_NOT_FOUND = "outbox_operation_not_found"
@@ -176,6 +177,9 @@ ERRORS: Final[Mapping[ErrorCode, ErrorSpec]] = {
     _C.ACTIVATION_DEADLINE: ErrorSpec(Kind.UNAVAILABLE, 503, "Try again; the machine was too busy."),
     _C.STORAGE_FULL: ErrorSpec(Kind.UNAVAILABLE, 507, "Free disk space; nothing was changed."),
     _C.SIGNED_OUT: ErrorSpec(Kind.DENIED, 401, "Sign in with: interleaf login --server URL --token-stdin"),
+    _C.ACCOUNT_IN_USE: ErrorSpec(
+        Kind.CONFLICT, 409, "Submit or discard the present account's Drafts, then sign in elsewhere."
+    ),
     _C.ORG_SERVER_UNAVAILABLE: ErrorSpec(
         Kind.UNAVAILABLE, 503, "Check the server's address and the network, then try again."
     ),
