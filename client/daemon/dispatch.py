@@ -18,7 +18,6 @@ from shared_schema.daemon_contract import (
     UNMARKED_METHODS,
     AgentScope,
     RuntimeMarker,
-    WorkingDirectory,
 )
 from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.memory import Contract
@@ -26,22 +25,20 @@ from shared_schema.tool_contract import invalid_arguments
 
 Handler = Callable[[Any], Contract]
 """Takes the method's parameters and returns its answer."""
-ResolveProject = Callable[[WorkingDirectory], str | None]
-"""Returns the Project that a directory is bound to, or None."""
+Verify = Callable[[AgentScope], None]
+"""Raises when an agent's directory does not mean its Project any more."""
 
 
 class Dispatcher:
     """Knows every method of the local protocol and what answers it."""
 
-    def __init__(
-        self, marker: RuntimeMarker, handlers: Mapping[str, Handler], resolve_project: ResolveProject
-    ) -> None:
+    def __init__(self, marker: RuntimeMarker, handlers: Mapping[str, Handler], verify: Verify) -> None:
         if handlers.keys() != METHODS.keys():
             wrong = ", ".join(sorted(handlers.keys() ^ METHODS.keys()))
             raise ValueError(f"handlers and protocol differ in: {wrong}")
         self._marker = marker
         self._handlers = dict(handlers)
-        self._resolve_project = resolve_project
+        self._verify = verify
 
     def call(self, method: str, body: bytes) -> bytes:
         """Execute one call and return the answer's JSON, ``{"result": …}``.
@@ -56,7 +53,7 @@ class Dispatcher:
             self._check_marker(body)
         params = _parse(method, body)
         if method in AGENT_METHODS:
-            self._check_scope(params.scope)
+            self._verify(params.scope)
         answer = self._handlers[method](params)
         return _encode(method, answer)
 
@@ -80,23 +77,6 @@ class Dispatcher:
                 "daemon": self._marker.model_dump(),
             },
         )
-
-    def _check_scope(self, scope: AgentScope) -> None:
-        project = self._resolve_project(scope.directory)
-        if project is None:
-            raise InterleafError(
-                ErrorCode.PROJECT_BINDING_NOT_FOUND,
-                "This directory is bound to no Project any more. "
-                "Bind it with: interleaf project bind PROJECT",
-                details={"directory": scope.directory.path},
-            )
-        if project != scope.project_id:
-            raise InterleafError(
-                ErrorCode.PROJECT_BINDING_CHANGED,
-                "This directory is bound to another Project than when the integration started; nothing "
-                "was executed. Reconnect the integration to use the new one.",
-                details={"directory": scope.directory.path, "was": scope.project_id, "is": project},
-            )
 
 
 class _Marked(BaseModel):

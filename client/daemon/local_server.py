@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import secrets
+import socket
 import stat
 import threading
 import time
@@ -24,11 +25,12 @@ from waitress.server import create_server  # type: ignore[import-untyped]  # it 
 
 from client.daemon.app import REQUEST_BYTES
 from shared_schema.errors import ErrorCode, InterleafError
-from shared_schema.local_address import USE_PORT, find_address
+from shared_schema.local_address import USE_PORT, find_address, unavailable
 from shared_schema.places import Places, is_private, make_private
 
 DRAIN_SECONDS: Final = 4.0
 """How long calls that are being answered may take after the stop was asked for."""
+CONNECT_SECONDS: Final = 2.0
 _IDLE_SECONDS: Final = 60.0
 """The loop wakes by events; this is only the housekeeping of idle connections."""
 _CONNECTIONS: Final = 500
@@ -75,8 +77,9 @@ class LocalServer:
 
     def stop(self) -> None:
         """Ask the loop to end; may be called from any thread and from a signal handler."""
-        self._stopping.set()
-        self._server.trigger.pull_trigger()
+        if not self._stopping.is_set():
+            self._stopping.set()
+            self._server.trigger.pull_trigger()
 
     @property
     def stopping(self) -> bool:
@@ -142,13 +145,25 @@ def connect(places: Places, *, timeout: float | None, use_port: bool = USE_PORT)
         InterleafError: ``daemon_unavailable`` when there is nothing to connect to.
     """
     address = find_address(places, use_port=use_port)
+    if address.socket is not None:
+        _check_listening(address.socket)
     return httpx.Client(
         transport=httpx.HTTPTransport(uds=address.socket),
         base_url=address.base_url,
         headers={"Content-Type": "application/json", **address.headers},
-        timeout=httpx.Timeout(timeout, connect=2.0),
+        timeout=httpx.Timeout(timeout, connect=CONNECT_SECONDS),
         trust_env=False,  # a proxy of the environment has no business here
     )
+
+
+def _check_listening(path: str) -> None:
+    """Ask the socket itself: the HTTP library leaves one open when the connection is refused."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.settimeout(CONNECT_SECONDS)
+            probe.connect(path)
+    except OSError:
+        raise unavailable("The daemon is not running") from None
 
 
 def _write_private(file: Path, value: dict[str, object]) -> None:
