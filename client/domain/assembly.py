@@ -1,0 +1,159 @@
+"""From a ranking to the fragments of one answer: what is relevant, varied, and fits.
+
+Candidates are taken best first. One that does not fit is skipped, and a later smaller one may enter.
+Every candidate gets a reason, so that an answer can be explained.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from client.domain.chunking import Unit
+from client.domain.ranking import LATE_INTERACTION
+from shared_schema import limits
+
+PER_RESOURCE: Final = 2
+PER_RESOURCE_ALONE: Final = 3
+"""Units of one resource when no other resource is relevant."""
+
+
+class Reason(StrEnum):
+    """Why a candidate is in the answer or not."""
+
+    SELECTED = "selected"
+    NOT_RERANKED = "not_reranked"
+    BELOW_RELEVANCE = "below_relevance"
+    PER_RESOURCE_LIMIT = "per_resource_limit"
+    TOKEN_BUDGET = "token_budget"  # noqa: S105 - a count of words, no secret
+    FRAGMENT_LIMIT = "fragment_limit"
+    OVERLAP = "overlap"
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Absolute signals of one candidate, comparable between queries (ranks and mixed scores are not)."""
+
+    cosine: float
+    """Raw cosine of the pooled vectors."""
+    rerank: float | None
+    """The reranker's raw score; none when it did not look at the candidate."""
+    bm25: float
+    """BM25 as a share of what a passage full of all the query's terms would reach, about [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """What a candidate must show to be relevant at all: a strong sign, or two middling ones."""
+
+    cosine: float
+    rerank: float
+    bm25: float
+    rerank_alone: float
+    """A rerank score that is enough by itself."""
+
+    def passes(self, signals: Signals) -> bool:
+        """Tell whether a candidate with these signals may be returned."""
+        rerank = signals.rerank if signals.rerank is not None else float("-inf")
+        if rerank >= self.rerank_alone:
+            return True
+        signs = (signals.cosine >= self.cosine, rerank >= self.rerank, signals.bm25 >= self.bm25)
+        return sum(signs) >= 2
+
+
+FLOORS: Final[Mapping[str, Floor]] = {
+    LATE_INTERACTION: Floor(cosine=0.80, rerank=0.42, bm25=0.30, rerank_alone=0.50),
+}
+"""By reranker."""
+
+
+def floor_of(reranker: str) -> Floor:
+    """Return the floor of a reranker."""
+    return FLOORS.get(reranker, FLOORS[LATE_INTERACTION])
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One candidate of a ranking, best first. ``ordinal`` is its place among its resource's units."""
+
+    unit: Unit
+    ordinal: int
+    reranked: bool
+    relevant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """``selected`` are indexes into the candidates, in the order of the answer; ``reasons`` are theirs."""
+
+    selected: tuple[int, ...]
+    reasons: tuple[Reason, ...]
+    tokens: int
+
+
+def assemble(
+    ranking: Sequence[Ranked],
+    fragment_limit: int = limits.FRAGMENTS,
+    token_limit: int = limits.FRAGMENT_TOKENS,
+) -> Assembly:
+    """Choose the fragments of an answer from a ranking, best first."""
+    relevant = {each.unit.resource_id for each in ranking if each.relevant and each.reranked}
+    per_resource = PER_RESOURCE_ALONE if len(relevant) == 1 else PER_RESOURCE
+    chosen: list[int] = []
+    reasons: list[Reason] = []
+    taken: Counter[str] = Counter()
+    tokens = 0
+    for index, candidate in enumerate(ranking):
+        unit = candidate.unit
+        if not candidate.reranked:
+            reason = Reason.NOT_RERANKED
+        elif not candidate.relevant:
+            reason = Reason.BELOW_RELEVANCE
+        elif any(_repeats(unit, ranking[other].unit) for other in chosen):
+            reason = Reason.OVERLAP
+        elif taken[unit.resource_id] >= per_resource:
+            reason = Reason.PER_RESOURCE_LIMIT
+        elif len(chosen) >= fragment_limit:
+            reason = Reason.FRAGMENT_LIMIT
+        elif tokens + unit.tokens > token_limit:
+            reason = Reason.TOKEN_BUDGET
+        else:
+            reason = Reason.SELECTED
+            chosen.append(index)
+            taken[unit.resource_id] += 1
+            tokens += unit.tokens
+        reasons.append(reason)
+    return Assembly(tuple(_neighbours_in_order(ranking, chosen)), tuple(reasons), tokens)
+
+
+def _repeats(unit: Unit, other: Unit) -> bool:
+    """Tell whether a unit holds text that another one already gives."""
+    if unit.content_hash == other.content_hash:
+        return True
+    return (
+        unit.resource_id == other.resource_id
+        and unit.kind == other.kind
+        and unit.chars[0] < other.chars[1]
+        and other.chars[0] < unit.chars[1]
+    )
+
+
+def _neighbours_in_order(ranking: Sequence[Ranked], chosen: Sequence[int]) -> list[int]:
+    """Put chosen neighbours of one resource together, in document order, at the better one's place."""
+    by_place = {(ranking[i].unit.resource_id, ranking[i].ordinal): i for i in chosen}
+    order: list[int] = []
+    placed: set[int] = set()
+    for index in chosen:
+        if index in placed:
+            continue
+        resource, first = ranking[index].unit.resource_id, ranking[index].ordinal
+        while (resource, first - 1) in by_place:
+            first -= 1
+        while (found := by_place.get((resource, first))) is not None:
+            order.append(found)
+            placed.add(found)
+            first += 1
+    return order

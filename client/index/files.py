@@ -1,0 +1,82 @@
+"""Small file operations that are done durably or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+
+class IndexCorruptError(Exception):
+    """Files of a generation are missing, changed or of another version; it has to be built again."""
+
+
+def private_directory(path: Path) -> Path:
+    """Create a directory that only its owner may enter, with its parents, and return it."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def sync_file(path: Path) -> None:
+    """Bring a file's content to disk."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def sync_directory(path: Path) -> None:
+    """Bring a directory's entries to disk, where the system can do that."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:  # Windows opens no directories; renames are durable there with the volume.
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Replace a file as a whole: readers see the old or the new content, also after a crash."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    sync_directory(path.parent)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as JSON, durably."""
+    write_durably(path, json.dumps(value, ensure_ascii=False, sort_keys=True, indent=1).encode())
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give a file that never changes a second name; copied where links are impossible."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+        target.chmod(0o600)
+        sync_file(target)
+
+
+def digest_of(path: Path) -> str:
+    """Return the file's hash, as manifests hold it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def files_below(folder: Path) -> dict[str, Path]:
+    """Return the files below a folder by their relative POSIX names, sorted."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return dict(sorted((path.relative_to(folder).as_posix(), path) for path in found))
+
+
+def remove_tree(folder: Path) -> None:
+    """Delete a folder; what a system refuses to delete while it is open is left for the next time."""
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,286 @@
+"""A generation: one immutable index of one Project's Effective Memory, as files and as an open object.
+
+::
+
+    <project>/CURRENT                 names the generation that serves, and the former one
+    <project>/<generation>/manifest.json   what it was made of, and the digest of every file
+                          /units.jsonl     resources and their units, without any text
+                          /lexical/        Tantivy
+                          /vectors/        segments
+    <project>/building-…              being built; worthless after a crash
+    <project>/quarantine-…            found broken; kept until the next one is published
+
+It holds no text: what is returned is always cut from the Effective Memory of the moment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from client.domain.analysis import ANALYSIS_VERSION
+from client.domain.chunking import CHUNKER_VERSION, Unit, text_hash
+from client.domain.effective_memory import EffectiveResource
+from client.index.files import IndexCorruptError, digest_of, files_below, write_durably, write_json
+from client.index.lexical import TANTIVY_VERSION, LexicalIndex
+from client.index.vectors import Segment, SegmentInfo, VectorTable
+
+FORMAT_VERSION: Final = 1
+MANIFEST: Final = "manifest.json"
+UNITS: Final = "units.jsonl"
+LEXICAL: Final = "lexical"
+VECTORS: Final = "vectors"
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """What an index must have been made with to be compatible."""
+
+    format: int
+    chunker: int
+    analysis: int
+    tantivy: str
+    embedder: str
+    dimensions: int
+    token_dimensions: int
+
+    @classmethod
+    def current(cls, fingerprint: str, dimensions: int, token_dimensions: int) -> Versions:
+        """Return today's versions for an embedder."""
+        return cls(
+            FORMAT_VERSION,
+            CHUNKER_VERSION,
+            ANALYSIS_VERSION,
+            TANTIVY_VERSION,
+            fingerprint,
+            dimensions,
+            token_dimensions,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedUnit:
+    """One unit as the index knows it; ``place`` is its vector segment and row."""
+
+    uid: int
+    unit_key: str
+    heading_path: tuple[str, ...]
+    kind: Literal["description", "body"]
+    chars: tuple[int, int]
+    span: tuple[int, int]
+    content_hash: str
+    tokens: int
+    lengths: tuple[int, int, int]
+    passage: str
+    place: tuple[int, int]
+
+    def as_unit(self, resource: EffectiveResource) -> Unit:
+        """Return the unit with its text, cut from an unchanged resource."""
+        source = resource.body if self.kind == "body" else resource.description
+        return Unit(
+            self.unit_key,
+            resource.resource_id,
+            resource.path,
+            resource.title,
+            self.heading_path,
+            self.kind,
+            source[self.chars[0] : self.chars[1]],
+            self.chars,
+            self.span,
+            self.content_hash,
+            self.tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedResource:
+    """One resource as it was indexed: what tells whether it changed, and its units in order."""
+
+    resource_id: str
+    signature: str
+    units: tuple[IndexedUnit, ...]
+
+
+def signature_of(resource: EffectiveResource) -> str:
+    """Return what changes whenever a resource has to be cut or embedded again."""
+    parts = (resource.content_hash, resource.path, resource.title, resource.description)
+    joined = "".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a generation says about itself."""
+
+    versions: Versions
+    project_id: str
+    memory_hash: str
+    resources: int
+    units: int
+    next_uid: int
+    lexical_removed: int
+    """Units deleted from the lexical index since it was last built whole."""
+    segments: tuple[SegmentInfo, ...]
+    files: Mapping[str, str]
+    """SHA-256 by relative name, of every file but the manifest."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return asdict(self) | {"files": dict(self.files)}
+
+    @classmethod
+    def from_json(cls, value: Any) -> Manifest:
+        """Rebuild it; anything unexpected is an IndexCorruptError."""
+        try:
+            fields = dict(value)
+            fields["versions"] = Versions(**fields["versions"])
+            fields["segments"] = tuple(SegmentInfo(**each) for each in fields["segments"])
+            fields["files"] = {str(k): str(v) for k, v in fields["files"].items()}
+            return cls(**fields)
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
+            raise IndexCorruptError("the manifest is not one of ours") from error
+
+
+class Generation:
+    """An open generation; safe to read from any thread, never changed."""
+
+    def __init__(
+        self,
+        folder: Path,
+        manifest: Manifest,
+        resources: Mapping[str, IndexedResource],
+        verified: frozenset[str],
+    ) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.resources = resources
+        self.verified = verified
+        """Digests that were compared with the files' contents."""
+        self.units: list[IndexedUnit] = []
+        self.owners: list[str] = []
+        self.first_unit: dict[str, int] = {}
+        for resource in resources.values():
+            self.first_unit[resource.resource_id] = len(self.units)
+            self.units.extend(resource.units)
+            self.owners.extend([resource.resource_id] * len(resource.units))
+        if len(self.units) != manifest.units:
+            raise IndexCorruptError("the manifest counts other units")
+        self.lexical = LexicalIndex(folder / LEXICAL)
+        if len(self.lexical) != len(self.units):
+            raise IndexCorruptError("the lexical index holds other units")
+        versions = manifest.versions
+        segments = [
+            Segment(folder / VECTORS, info, versions.dimensions, versions.token_dimensions)
+            for info in manifest.segments
+        ]
+        places = np.array([unit.place for unit in self.units], dtype=np.int64).reshape(-1, 2)
+        self.vectors = VectorTable(segments, places)
+        self.number_of_uid = {unit.uid: number for number, unit in enumerate(self.units)}
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.name
+
+    @property
+    def revision(self) -> str:
+        """What an answer calls the index: ``search_`` and a hash of content and versions."""
+        return f"search_{text_hash(self.manifest.memory_hash + repr(self.manifest.versions))[7:23]}"
+
+    @cached_property
+    def average_lengths(self) -> tuple[float, float, float]:
+        """Average terms in each lexical field."""
+        if not self.units:
+            return (1.0, 1.0, 1.0)
+        path, headings, body = np.array([unit.lengths for unit in self.units]).mean(axis=0).tolist()
+        return (path, headings, body)
+
+    @cached_property
+    def number_of_passage(self) -> Mapping[str, int]:
+        """Unit numbers by passage hash."""
+        return {unit.passage: number for number, unit in enumerate(self.units)}
+
+    @classmethod
+    def open(cls, folder: Path, trusted: frozenset[str] = frozenset()) -> Generation:
+        """Open a generation and check every file against the manifest.
+
+        ``trusted`` are digests of files known to be good, because this process wrote or verified them
+        and the folder shares them; they are not read again.
+
+        Raises:
+            IndexCorruptError: something is missing, changed, or made by other versions of the code.
+        """
+        manifest = read_manifest(folder)
+        found = files_below(folder)
+        found.pop(MANIFEST, None)
+        if set(found) != set(manifest.files):
+            raise IndexCorruptError("files are missing or were added")
+        for name, path in found.items():
+            expected = manifest.files[name]
+            if expected not in trusted and digest_of(path) != expected:
+                raise IndexCorruptError(f"{name} was changed")
+        resources = dict(_read_units(folder / UNITS))
+        if len(resources) != manifest.resources:
+            raise IndexCorruptError("the manifest counts other resources")
+        return cls(folder, manifest, resources, frozenset(manifest.files.values()))
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read a generation's manifest.
+
+    Raises:
+        IndexCorruptError: there is none, or it is none of ours.
+    """
+    try:
+        value = json.loads((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError) as error:
+        raise IndexCorruptError("the manifest cannot be read") from error
+    return Manifest.from_json(value)
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write a generation's manifest, durably, last of its files."""
+    write_json(folder / MANIFEST, manifest.as_json())
+
+
+def write_units(folder: Path, resources: Mapping[str, IndexedResource]) -> None:
+    """Write the list of resources and units, durably."""
+    lines = (
+        json.dumps(
+            [
+                resource.resource_id,
+                resource.signature,
+                [[getattr(unit, name) for name in _UNIT_FIELDS] for unit in resource.units],
+            ],
+            ensure_ascii=True,
+            separators=(",", ":"),
+        )
+        for resource in resources.values()
+    )
+    write_durably(folder / UNITS, "".join(f"{line}\n" for line in lines).encode("ascii"))
+
+
+_UNIT_FIELDS: Final = tuple(IndexedUnit.__slots__)
+_TUPLES: Final = ("heading_path", "chars", "span", "lengths", "place")
+
+
+def _read_units(path: Path) -> Iterator[tuple[str, IndexedResource]]:
+    places = [_UNIT_FIELDS.index(name) for name in _TUPLES]
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                resource_id, signature, rows = json.loads(line)
+                for row in rows:
+                    for place in places:
+                        row[place] = tuple(row[place])
+                units = tuple(IndexedUnit(*row) for row in rows)
+                yield resource_id, IndexedResource(resource_id, signature, units)
+    except (OSError, ValueError, TypeError, IndexError) as error:
+        raise IndexCorruptError("the list of units cannot be read") from error
