@@ -47,8 +47,8 @@ class RoundResult:
     """Operations that it refused for good."""
     changed: set[str] = field(default_factory=set)
     """Projects that show something else now."""
-    projects_failing: dict[str, str] = field(default_factory=dict)
-    """Projects whose pull failed, with the reason."""
+    projects_failing: dict[str, InterleafError] = field(default_factory=dict)
+    """Projects whose pull failed, and why."""
     error: InterleafError | None = None
     """Why push or feed ended early."""
     pulled: bool = False
@@ -261,7 +261,7 @@ class SyncEngine:
                 self._snapshots_wanted.discard(project.project_id)
             except InterleafError as error:
                 # Each Project is isolated: the others go on.
-                result.projects_failing[project.project_id] = error.message
+                result.projects_failing[project.project_id] = error
                 with self._store.write() as uow:
                     known = uow.projects.get(project.project_id)
                     if known is not None:

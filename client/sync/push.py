@@ -14,7 +14,17 @@ from random import Random
 from typing import Final
 
 from client.domain.local_draft import LocalDraft
-from client.domain.outbox import Accepted, Event, Parked, Problem, PutBack, Refused, ServerFailed, Unanswered
+from client.domain.outbox import (
+    Accepted,
+    Due,
+    Event,
+    Parked,
+    Problem,
+    PutBack,
+    Refused,
+    ServerFailed,
+    Unanswered,
+)
 from client.domain.retry_policy import (
     RETRY_CAN_HELP,
     FullJitter,
@@ -37,6 +47,7 @@ from shared_schema.sync_status import ParkingCause, SyncStatus
 
 BATCH_BYTES: Final = 3 * limits.MIB
 INSTALLATION_KEY: Final = "installation_id"
+_RETRYING: Final = SyncStatus.RETRYING
 _FAILURES_IN_A_ROW: Final = 3
 """After so many Drafts met a 5xx and none passed, the rest of the pass waits for the next round."""
 
@@ -149,6 +160,13 @@ class Pusher:
         with self._store.write() as uow:
             for row, event in zip(batch.rows, events, strict=True):
                 uow.outbox.put_leased(deliveries.moved(row, event, now), batch.lease)
+            if all(isinstance(event, Accepted) for event in events):
+                return
+            # What waits behind this attempt has no time of its own: the order is strict.
+            own = {row.operation_id for row in batch.rows}
+            for row in uow.outbox.of_draft(batch.draft.draft_id):
+                if row.operation_id not in own and row.sync_status is _RETRYING and row.cause is None:
+                    uow.outbox.put(deliveries.moved(row, Due(), now))
 
     def _record_error(
         self, batch: _Batch, error: InterleafError, verdict: Verdict, began: int, report: PushReport

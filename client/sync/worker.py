@@ -86,6 +86,15 @@ class SyncWorker:
             wanted = self._started + 1
             self._requested = max(self._requested, wanted)
         self.wake()
+        return self._wait_for(wanted, timeout)
+
+    def next_round(self, timeout: float) -> RoundResult | None:
+        """Wait for the end of the next round, whenever it is due; None when time passes first."""
+        with self._changed:
+            wanted = self._finished + 1
+        return self._wait_for(wanted, timeout)
+
+    def _wait_for(self, wanted: int, timeout: float) -> RoundResult | None:
         deadline = self._monotonic() + timeout
         with self._changed:
             while self._finished < wanted and not self._stopping.is_set():

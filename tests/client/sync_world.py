@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import httpx
+from sqlalchemy import text
 
 from client.domain.local_draft import LocalDraft
 from client.store.account import AccountRow
@@ -80,7 +81,7 @@ class Network(httpx.BaseTransport):
     inner: httpx.BaseTransport
     faults: deque[Fault] = field(default_factory=deque)
     """Used up one a request."""
-    standing: Callable[[httpx.Request], Fault | None] = lambda request: None
+    standing: Callable[[httpx.Request], Fault | None] = lambda _request: None
     """Asked for every request that no single fault takes."""
     log: list[tuple[str, str, int]] = field(default_factory=list)
     """Method, path and bytes of the exchange, both heads included."""
@@ -152,7 +153,7 @@ class Machine:
         """Start, or start again after `kill`."""
         self.store = Store(self.folder / "interleaf.db", clock=self.clock)
         self.client = OrgClient(
-            URL, self.caller.token, transport=self.network, burst=1, sleep=lambda seconds: None
+            URL, self.caller.token, transport=self.network, burst=1, sleep=lambda _seconds: None
         )
         self.engine = SyncEngine(
             self.store,
@@ -276,8 +277,6 @@ class Machine:
 
 def uploaded(server: Server, draft_ids: Iterable[str]) -> dict[str, list[str]]:
     """Return the ids of the operations that the server holds, by Draft, in order."""
-    from sqlalchemy import text  # noqa: PLC0415 - one query
-
     found: dict[str, list[str]] = {name: [] for name in draft_ids}
     with server.units.engine.connect() as connection:
         rows = connection.execute(
