@@ -1,0 +1,122 @@
+"""How long a store and a load take in a Project of 10,000 resources, beside a bare durable insert.
+
+Run: ``python tests/bench/bench_store.py [RESOURCES] [ROUNDS]``. Prints milliseconds. Not collected by pytest:
+times belong to the machine that measured them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from client.clock import system_clock
+from client.services.load_memory import LoadMemory
+from client.services.project_memory import ProjectMemory
+from client.services.store_draft_operation import StoreDraftOperation
+from client.store.projects import ProjectRow
+from client.store.unit_of_work import Store
+from shared_schema import tool_contract
+from shared_schema.ids import new_id
+from shared_schema.memory import PublishedResource, Scope
+from shared_schema.rules.hashing import content_hash
+
+
+def main(resources: int = 10_000, rounds: int = 300) -> None:
+    """Measure and print."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        store = Store(home / "interleaf.db")
+        _publish(store, resources)
+        memory = ProjectMemory(store)
+        save = StoreDraftOperation(store, memory, system_clock, new_id, lambda _: None)
+        load = LoadMemory(store, memory)
+        first = _timed(lambda: memory.get("prj_1"))
+        print(f"first projection of {resources}: {first:.0f}")
+        bare = _bare_insert(home / "bare.db")
+        times: dict[str, list[float]] = {"bare insert": [], "create": [], "update": [], "load": []}
+        for i in range(rounds):
+            times["bare insert"].append(_timed(lambda i=i: bare(i)))
+            times["create"].append(_timed(lambda i=i: save("prj_1", _create(i))))
+            times["update"].append(_timed(lambda i=i: save("prj_1", _update(memory, i * 7 % resources))))
+            times["load"].append(
+                _timed(
+                    lambda i=i: load("prj_1", tool_contract.Load(ids=[f"docs/{i % 100:02}/page-{i:05}.md"]))
+                )
+            )
+        for name, measured in times.items():
+            print(f"{name:12} p50 {_share(measured, 0.5):6.2f}  p95 {_share(measured, 0.95):6.2f}")
+        for name in ("create", "update"):
+            print(
+                f"{name} / bare insert at p95: {_share(times[name], 0.95) / _share(times['bare insert'], 0.95):.2f}"
+            )
+        store.close()
+
+
+def _timed(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return (time.perf_counter() - start) * 1_000
+
+
+def _share(times: list[float], share: float) -> float:
+    return sorted(times)[min(len(times) - 1, int(share * len(times)))]
+
+
+def _text(i: int) -> str:
+    return f"# Page {i}\n\n" + f"Line of page {i} about releases and rollbacks.\n" * 40
+
+
+def _publish(store: Store, count: int) -> None:
+    with store.write() as uow:
+        uow.projects.put(
+            ProjectRow("prj_1", "Bench", installed_commit="c" * 64, installed_seq=1, snapshot_at=1)
+        )
+        uow.published.replace_all(
+            "prj_1",
+            (
+                PublishedResource(
+                    resource_id=f"mem_{i:032x}",
+                    scope=Scope.PROJECT,
+                    path=f"docs/{i % 100:02}/page-{i:05}.md",
+                    description="",
+                    body=_text(i),
+                    content_hash=content_hash(_text(i)),
+                )
+                for i in range(count)
+            ),
+        )
+        uow.touch("prj_1")
+
+
+def _bare_insert(path: Path) -> Callable[[int], None]:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, body TEXT)")
+
+    def insert(i: int) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO t (body) VALUES (?)", (_text(i),))
+        connection.execute("COMMIT")
+
+    return insert
+
+
+def _create(i: int) -> tool_contract.Store:
+    return tool_contract.Store(create=tool_contract.Create(path=f"new/page-{i}.md", body=_text(i)))
+
+
+def _update(memory: ProjectMemory, i: int) -> tool_contract.Store:
+    item = memory.get("prj_1").by_id[f"mem_{i:032x}"]
+    edit = tool_contract.Replacement(old_text=f"# Page {i}\n", new_text=f"# Page {i}, revised\n")
+    return tool_contract.Store(
+        update=tool_contract.Update(id=item.resource_id, expected_hash=item.content_hash, replacements=[edit])
+    )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
