@@ -149,7 +149,7 @@ class Manifest:
 
 
 class Generation:
-    """An open generation; safe to read from any thread, never changed."""
+    """An open generation; safe to read from any thread, never changed once it is published."""
 
     def __init__(
         self,
@@ -193,6 +193,11 @@ class Generation:
     def revision(self) -> str:
         """What an answer calls the index: ``search_`` and a hash of content and versions."""
         return f"search_{text_hash(self.manifest.memory_hash + repr(self.manifest.versions))[7:23]}"
+
+    def move_to(self, folder: Path) -> None:
+        """Follow the folder to its final place, before the first reader."""
+        self.folder = folder
+        self.lexical = LexicalIndex(folder / LEXICAL)
 
     @cached_property
     def average_lengths(self) -> tuple[float, float, float]:

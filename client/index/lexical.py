@@ -63,7 +63,7 @@ class LexicalDocument:
 
 def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
-    builder.add_unsigned_field("uid", fast=True)
+    builder.add_integer_field("uid", fast=True)
     builder.add_text_field("resource", tokenizer_name="raw", index_option="basic")
     for field in _FIELDS:
         builder.add_text_field(field, tokenizer_name="whitespace", index_option="freq")
@@ -110,9 +110,11 @@ class LexicalIndex:
         with _tantivy("opened"):
             if not tantivy.Index.exists(str(folder)):
                 raise IndexCorruptError("the lexical index is missing")
-            self._index = tantivy.Index.open(str(folder))
-            self._schema = self._index.schema
-            self._searcher = self._index.searcher()
+            index = tantivy.Index.open(str(folder))
+            # The files never change; the default reader would watch them with a thread.
+            index.config_reader("manual")
+            self._schema = index.schema
+            self._searcher = index.searcher()
 
     def __len__(self) -> int:
         return int(self._searcher.num_docs)

@@ -1,0 +1,80 @@
+"""One Project's index as the manager keeps it, and its status."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Literal
+
+from client.index.shelf import Shelf
+from shared_schema.errors import InterleafError, Kind
+
+State = Literal["none", "building", "ready", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """Where a Project's index stands. ``done`` and ``total`` count units with vectors."""
+
+    generation: str | None
+    index_revision: str | None
+    state: State
+    done: int
+    total: int
+    lag: bool
+    """A change waits or is being indexed."""
+    error: str | None
+    """What failed or was found broken last, in words; none once a build succeeded."""
+    error_code: str | None
+
+
+@dataclass(slots=True)
+class ProjectIndex:
+    """One Project's generations and where its builds stand. ``lock`` guards all of it."""
+
+    project_id: str
+    shelf: Shelf
+    dirty: bool = False
+    forced: bool = False
+    building: bool = False
+    forgotten: bool = False
+    done: int = 0
+    total: int = 0
+    error: InterleafError | None = None
+    failures: int = 0
+    due: float = 0.0
+    """Monotonic seconds before which a failed build is not tried again."""
+    lock: Lock = field(default_factory=Lock)
+    opened: bool = False
+
+    def open(self) -> bool:
+        """Open the newest whole generation, the first time only; tell whether it has to be built again."""
+        with self.lock:
+            if self.opened:
+                return False
+            self.shelf.open()
+            self.opened = True
+            if self.shelf.current is not None:
+                self.done = self.total = self.shelf.current.manifest.units
+            return self.shelf.fault is not None
+
+    def status(self) -> IndexStatus:
+        """Tell where it stands."""
+        with self.lock:
+            generation = self.shelf.current
+            if self.building:
+                state: State = "building"
+            elif self.error is not None and self.error.kind is not Kind.NOT_READY:
+                state = "failed"
+            else:
+                state = "ready" if generation is not None else "none"
+            return IndexStatus(
+                generation.name if generation else None,
+                generation.revision if generation else None,
+                state,
+                self.done,
+                self.total,
+                self.dirty or self.building,
+                self.error.message if self.error else self.shelf.fault,
+                self.error.code.value if self.error else None,
+            )

@@ -1,0 +1,148 @@
+"""Recall: which units are candidates, by name, by words and by meaning.
+
+A position numbers what can be found in a view: the generation's units first, then the overlay's.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client.domain import ranking
+from client.domain.chunking import Unit
+from client.domain.embedding import PassageVectors, QueryVectors
+from client.index.overlay import View
+
+_IDENTITY_UNITS: Final = 8
+"""Units of a resource that the query names, taken into the candidates whatever their scores."""
+_NAME: Final = re.compile(r"[^\s\"'`<>()\[\]{},;，。；：、（）「」《》“”‘’]+")
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(slots=True)
+class Candidates:
+    """The union of all lists: positions (generation's units first, then the overlay's) and scores."""
+
+    positions: list[int]
+    identity: set[int]
+    bm25: dict[int, float]
+    bm25_ranks: dict[int, int]
+    cosines: Floats
+    dense_ranks: dict[int, int]
+
+
+def by_words(view: View, terms: Sequence[str], overlay: Floats) -> dict[int, float]:
+    """Return the best units by BM25: score by position, best first, at most a list's size."""
+    generation = view.generation
+    size = ranking.LIST_SIZE
+    limit = size
+    while True:
+        hits = generation.lexical.search(terms, limit)
+        live = [
+            (number, score)
+            for uid, score in hits
+            if (number := generation.number_of_uid.get(uid)) is not None and view.live[number]
+        ]
+        # Units that changed since may have taken all places.
+        if len(live) >= size or len(hits) < limit or limit > size + view.stale_units:
+            break
+        limit *= 4
+    first = len(generation.units)
+    live.extend((first + number, float(score)) for number, score in enumerate(overlay) if score > 0)
+    live.sort(key=lambda hit: (-hit[1], hit[0]))
+    return dict(live[:size])
+
+
+def full_bm25(view: View, frequencies: Mapping[str, int]) -> float:
+    """Return what a passage full of all the query's terms would score, unknown terms included."""
+    documents = len(view.generation.units) + len(view.overlay)
+    total = sum(
+        ranking.inverse_document_frequency(max(documents, count), count) for count in frequencies.values()
+    )
+    return max(total * (1.0 + ranking.BM25_K1), 1e-9)
+
+
+def by_meaning(view: View, query: QueryVectors) -> Floats:
+    """Return every position's cosine; what may not be returned is minus infinity."""
+    own = view.generation.vectors.cosines(query.pooled)
+    own[~view.live] = -np.inf
+    overlaid = [
+        -np.inf if each.vectors is None else float(each.vectors.pooled @ query.pooled)
+        for each in view.overlay
+    ]
+    return np.concatenate([own, np.array(overlaid, dtype=np.float32)])
+
+
+def union(view: View, query: str, bm25: dict[int, float], cosines: Floats) -> Candidates:
+    """Join what was found by name, by words and by meaning."""
+    size = min(ranking.LIST_SIZE, len(cosines))
+    best = np.argpartition(-cosines, size - 1)[:size] if size else np.array([], dtype=np.intp)
+    dense = sorted((int(n) for n in best if np.isfinite(cosines[n])), key=lambda n: (-cosines[n], n))
+    bm25 = {position: score for position, score in bm25.items() if np.isfinite(cosines[position])}
+    identity = _identified(view, query, cosines)
+    positions = list(dict.fromkeys([*identity, *bm25, *dense]))
+    return Candidates(
+        positions,
+        set(identity),
+        bm25,
+        {position: rank for rank, position in enumerate(bm25, 1)},
+        cosines,
+        {position: rank for rank, position in enumerate(dense, 1)},
+    )
+
+
+def _identified(view: View, query: str, cosines: Floats) -> list[int]:
+    """Return units of the resources that the query names: by id or path anywhere, by title as a whole."""
+    memory = view.memory
+    whole = unicodedata.normalize("NFC", query.strip())
+    names = [whole, *(name.rstrip(".:!?") for name in _NAME.findall(whole))]
+    resources = dict.fromkeys(
+        resource.resource_id
+        for name in names
+        if (resource := memory.by_id.get(name) or memory.by_path.get(name)) is not None
+    )
+    resources.update(dict.fromkeys(view.titled(whole)))
+    found: list[int] = []
+    for resource_id in resources:
+        units = [n for n in _positions(view, resource_id) if np.isfinite(cosines[n])]
+        found.extend(sorted(units, key=lambda n: (-cosines[n], n))[:_IDENTITY_UNITS])
+    return found
+
+
+def _positions(view: View, resource_id: str) -> list[int]:
+    generation = view.generation
+    first = len(generation.units)
+    found = [first + n for n, each in enumerate(view.overlay) if each.unit.resource_id == resource_id]
+    if not found and resource_id in generation.resources:
+        start = generation.first_unit[resource_id]
+        found = list(range(start, start + len(generation.resources[resource_id].units)))
+    return found
+
+
+def vectors_at(view: View, position: int) -> PassageVectors:
+    """Return the vectors at a position."""
+    generation = view.generation
+    if position < len(generation.units):
+        return generation.vectors.unit(position)
+    vectors = view.overlay[position - len(generation.units)].vectors
+    if vectors is None:
+        raise ValueError("a unit without vectors is no candidate")
+    return vectors
+
+
+def unit_at(view: View, position: int) -> tuple[Unit, int]:
+    """Return the unit at a position, text cut from the memory of the moment, and its ordinal."""
+    generation = view.generation
+    if position >= len(generation.units):
+        each = view.overlay[position - len(generation.units)]
+        return each.unit, each.ordinal
+    owner = generation.owners[position]
+    unit = generation.units[position].as_unit(view.memory.by_id[owner])
+    return unit, position - generation.first_unit[owner]

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from client.domain.analysis import STOP_WORDS, query_terms, tokens
+from tests import text_fixtures as fixtures
+
+
+@pytest.mark.requirement("retrieval.analysis.identifiers")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("expected_hash", ["expect", "hash", "expected_hash"]),
+        ("knownHashes", ["knownhash", "known", "hash"]),
+        ("mcp_contract.rs", ["mcp", "contract", "rs", "mcp_contract.rs"]),
+        ("a.b/c", ["a", "b", "c", "a.b/c"]),
+        ("k8s utf8 http2", ["k8s", "utf8", "http2"]),
+        ("HTTPServer2", ["httpserver2", "http", "server2"]),
+        ("std::vec", ["std", "vec", "std::vec"]),
+        ("__init__", ["init"]),
+    ],
+)
+def test_identifiers_give_the_whole_and_the_parts(text: str, expected: list[str]) -> None:
+    assert tokens(text) == expected
+
+
+@pytest.mark.requirement("retrieval.analysis.cjk")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("合同编号", ["合同", "同编", "编号"]),
+        ("我", ["我"]),
+        ("我 爱 你", ["我", "爱", "你"]),
+        ("使用Rust语言", ["使用", "rust", "语言"]),
+        ("日本語の", ["日本", "本語", "語の"]),
+        ("한국어", ["한국", "국어"]),
+        ("ｶﾀｶﾅ", ["カタ", "タカ", "カナ"]),
+        ("𠮷野家", ["𠮷野", "野家"]),
+    ],
+)
+def test_chinese_japanese_and_korean_give_overlapping_pairs(text: str, expected: list[str]) -> None:
+    assert tokens(text) == expected
+
+
+def test_english_words_are_stemmed_alike_in_every_form() -> None:
+    assert tokens("Running runs RUN") == ["run", "run", "run"]
+
+
+def test_other_scripts_are_folded_and_not_stemmed() -> None:
+    assert tokens("ПАКЕТА пакета Größe STRASSE Straße") == ["пакета", "пакета", "grösse", "strass", "strass"]
+
+
+def test_composed_and_decomposed_letters_are_the_same_words() -> None:
+    assert tokens(fixtures.NFC) == tokens(fixtures.NFD)
+
+
+def test_combining_marks_stay_with_their_letters() -> None:
+    assert tokens("हिन्दी में") == ["हिन्दी", "में"]
+
+
+def test_invisible_characters_do_not_split_words() -> None:
+    assert tokens("re\u00adset p\u200dath \ufeffname") == tokens("reset path name")
+
+
+@pytest.mark.requirement("retrieval.analysis.query")
+def test_a_query_loses_stop_words_and_repetitions() -> None:
+    assert query_terms("How do I release the release, and how?") == ["releas"]
+
+
+def test_a_query_of_stop_words_only_keeps_them() -> None:
+    assert query_terms("to be or not to be") == ["to", "be", "or", "not"]
+
+
+def test_documents_keep_stop_words_and_repetitions() -> None:
+    assert tokens("the the end") == ["the", "the", "end"]
+    assert "the" in STOP_WORDS
+
+
+@pytest.mark.parametrize(
+    "query", ["a AND (", "foo:bar", "-daemon", "id:*", '"unclosed', "*", "\\", "() [] {}"]
+)
+def test_operators_of_query_languages_are_plain_text(query: str) -> None:
+    assert all(term.isalnum() or ":" in term for term in query_terms(query))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=60))
+def test_every_term_of_a_query_is_a_term_of_the_same_text(text: str) -> None:
+    terms = tokens(text)
+    assert set(query_terms(text)) <= set(terms)
+    assert not any(not term or any(c.isspace() for c in term) for term in terms)
+
+
+@pytest.mark.parametrize("word", ["größe", "ёжик", "ὀδυσσεύς", "trước", "résumé"])
+def test_case_of_a_word_does_not_matter(word: str) -> None:
+    assert tokens(word.upper()) == tokens(word)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "unit", ["x", "_", "a-", "a.", "\u0301", "中", "a___", "\ufdfa", "Aa", "a\u200b", "🇨🇭"]
+)
+def test_a_mebibyte_of_anything_is_analysed(unit: str) -> None:
+    text = unit * (fixtures.MIB // len(unit.encode()))
+    assert all(len(term) <= 512 for term in tokens(text))
