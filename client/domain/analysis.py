@@ -61,6 +61,7 @@ _MARKS: Final = _marks()
 # A letter or digit of a script with spaces: \w without "_" and without CJK; then marks may follow.
 _WORD: Final = rf"(?:(?![{_CJK}])[^\W_][{_MARKS}]*)+"
 _RUNS: Final = re.compile(rf"(?P<cjk>(?:[{_CJK}][{_MARKS}]*)+)|(?P<run>{_WORD}(?:[._/:\\-]{{1,3}}{_WORD})*)")
+_CJK_RUN: Final = re.compile(f"[{_CJK}]+")
 _PART: Final = re.compile(_WORD)
 _CHARACTER: Final = re.compile(rf".[{_MARKS}]*", re.DOTALL)
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -133,6 +134,14 @@ def _terms(text: str, *, drop_stop_words: bool) -> Iterator[str]:
             for part in _PART.findall(run):
                 if len(part) <= _LONGEST_TERM:
                     yield from _run_terms(part, drop_stop_words)
+
+
+def is_cjk(text: str) -> bool:
+    """Tell whether a fifth or more of the letters are Chinese, Japanese or Korean."""
+    if text.isascii():
+        return False
+    found = sum(map(len, _CJK_RUN.findall(text)))
+    return found > 0 and found * 5 >= sum(1 for character in text if character.isalnum())
 
 
 def tokens(text: str) -> list[str]:

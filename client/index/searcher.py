@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client.domain import ranking
-from client.domain.analysis import query_terms
+from client.domain.analysis import is_cjk, query_terms
 from client.domain.assembly import Assembly, Ranked, Signals, assemble, floor_of
 from client.domain.chunking import passage_of
 from client.domain.effective_memory import EffectiveMemory
@@ -129,7 +129,7 @@ class Searcher:
             _rerank(view, query, vectors, reranker, found, scores, words.coverage)
         name = reranker.name if reranker else ranking.LATE_INTERACTION
         with watch.stage("assembly"):
-            candidates, assembly = _assembled(view, name, found, words.full, scores)
+            candidates, assembly = _assembled(view, query, name, found, words.full, scores)
         return Trace(
             index_revision=generation.revision,
             generation=generation.name,
@@ -222,24 +222,26 @@ def _rerank(
 
 def _assembled(
     view: View,
+    query: str,
     reranker: str,
     found: Candidates,
     full_bm25: float,
     scores: _Scores,
 ) -> tuple[tuple[Candidate, ...], Assembly]:
     """Choose what is returned and describe every candidate, in final order."""
-    floor = floor_of(reranker)
+    floor = floor_of(view.generation.manifest.versions.embedder, reranker)
+    query_is_cjk = is_cjk(query)
     ranked: list[Ranked] = []
     for place in scores.order:
         position = found.positions[place]
         unit, ordinal = unit_at(view, position)
         named = position in found.identity
-        signals = Signals(
-            float(found.cosines[position]),
-            scores.reranked.get(place),
-            found.bm25.get(position, 0.0) / full_bm25,
-        )
-        relevant = named or floor.passes(signals)
+        relevant = False
+        if (rerank := scores.reranked.get(place)) is not None:
+            share = found.bm25.get(position, 0.0) / full_bm25
+            both_cjk = query_is_cjk and is_cjk(unit.text)
+            signals = Signals(float(found.cosines[position]), rerank, share, both_cjk)
+            relevant = named or floor.passes(signals)
         ranked.append(Ranked(unit, ordinal, place in scores.reranked, relevant))
     assembly = assemble(ranked)
     candidates = []

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client.domain.assembly import Floor, Ranked, Reason, Signals, assemble
+from client.domain.assembly import Floor, Ranked, Reason, Signals, assemble, floor_of
 from client.domain.chunking import Unit, text_hash
+from client.domain.ranking import LATE_INTERACTION
 
 
 def ranked(
@@ -80,13 +81,21 @@ def test_units_that_are_no_neighbours_keep_their_rank() -> None:
     assert result.selected == (0, 1, 2)
 
 
-def test_one_strong_sign_is_enough_and_one_weak_sign_is_not() -> None:
-    floor = Floor(cosine=0.8, rerank=0.4, bm25=0.3, rerank_alone=0.6)
-    assert floor.passes(Signals(0.1, 0.6, 0.0))
-    assert floor.passes(Signals(0.8, 0.4, 0.0))
-    assert floor.passes(Signals(0.8, None, 0.3))
-    assert not floor.passes(Signals(0.99, 0.39, 0.29))
-    assert not floor.passes(Signals(0.1, None, 0.9))
+@pytest.mark.requirement("retrieval.floor")
+def test_the_floor_weighs_absolute_signals() -> None:
+    floor = Floor(cosine=1.0, rerank=2.0, bm25=4.0, both_cjk=-0.5, bias=-1.0)
+    assert floor.passes(Signals(0.2, 0.4, 0.0, both_cjk=False))
+    assert not floor.passes(Signals(0.2, 0.4, 0.0, both_cjk=True))
+    assert not floor.passes(Signals(0.2, 0.3, 0.0, both_cjk=False))
+    assert floor.passes(Signals(0.2, 0.3, 0.1, both_cjk=False))
+
+
+def test_each_model_and_reranker_has_its_own_floor() -> None:
+    late = floor_of("multilingual-e5-small:abc", LATE_INTERACTION)
+    pairs = floor_of("multilingual-e5-small:abc", "cross_encoder:x")
+    assert late != pairs
+    assert pairs.rerank == 0.0, "a cross-encoder's scores have no fixed range"
+    assert floor_of("another", LATE_INTERACTION) not in (late, pairs)
 
 
 _CANDIDATES = st.lists(
