@@ -137,11 +137,11 @@ def _terms(text: str, *, drop_stop_words: bool) -> Iterator[str]:
 
 
 def is_cjk(text: str) -> bool:
-    """Tell whether a fifth or more of the letters are Chinese, Japanese or Korean."""
+    """Tell whether a twentieth or more of the letters are Chinese, Japanese or Korean."""
     if text.isascii():
         return False
     found = sum(map(len, _CJK_RUN.findall(text)))
-    return found > 0 and found * 5 >= sum(1 for character in text if character.isalnum())
+    return found > 0 and found * 20 >= sum(1 for character in text if character.isalnum())
 
 
 def tokens(text: str) -> list[str]:

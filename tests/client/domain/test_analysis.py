@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client.domain.analysis import STOP_WORDS, query_terms, tokens
+from client.domain.analysis import STOP_WORDS, is_cjk, query_terms, tokens
 from tests import text_fixtures as fixtures
 
 
@@ -105,3 +105,19 @@ def test_case_of_a_word_does_not_matter(word: str) -> None:
 def test_a_mebibyte_of_anything_is_analysed(unit: str) -> None:
     text = unit * (fixtures.MIB // len(unit.encode()))
     assert all(len(term) <= 512 for term in tokens(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("发布之前请检查合同", True),
+        ("如何使用 Rust tokenizer", True),
+        ("plain English with one 字 in a long line of letters and letters", False),
+        ("", False),
+        ("!!! 123", False),
+        ("한국어", True),
+        ("Größe", False),
+    ],
+)
+def test_text_in_chinese_japanese_or_korean_is_recognised(text: str, expected: bool) -> None:
+    assert is_cjk(text) is expected

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from client.index import shelf as shelf_module
+from client.index.generation import Generation
+from shared_schema.errors import ErrorCode, InterleafError
+from tests.client.index import building_process
+from tests.client.index.conftest import PROJECT, World, sample
+
+NEW = "# Queue\n\nA giraffe guards the queue."
+
+
+def generation_folder(world: World) -> Path:
+    name = world.manager.status(PROJECT).generation
+    assert name is not None
+    return world.folder / name
+
+
+@pytest.mark.requirement("sync.invariant.9")
+@pytest.mark.parametrize(
+    "point",
+    ["planned", "batch embedded", "vectors written", "lexical written", "written", "before publication"],
+)
+def test_a_build_killed_anywhere_leaves_the_former_generation_serving(world: World, point: str) -> None:
+    world.index(sample())
+    result = subprocess.run(
+        [sys.executable, building_process.__file__, str(world.root), point, NEW], timeout=60, check=False
+    )
+    assert result.returncode == -signal.SIGKILL
+    world.restart()
+    status = world.manager.status(PROJECT)
+    assert (status.state, status.generation, status.error) == ("ready", "gen-00000001", None)
+    assert world.search("expected_hash", sample()).units
+    assert list(world.folder.glob("building-*")) == []
+    world.index(sample(queue=NEW))
+    assert world.search("giraffe").units[0].resource_id == "mem_queue"
+
+
+def test_a_build_killed_right_after_publication_serves_the_new_generation(world: World) -> None:
+    world.index(sample())
+    subprocess.run(
+        [sys.executable, building_process.__file__, str(world.root), "published", NEW],
+        timeout=60,
+        check=False,
+    )
+    world.restart()
+    assert world.manager.status(PROJECT).generation == "gen-00000002"
+    assert not world.search("giraffe", sample(queue=NEW)).candidates[0].overlay
+
+
+def test_a_folder_renamed_but_never_pointed_to_is_ignored(world: World) -> None:
+    world.index(sample())
+    shutil.copytree(world.folder / "gen-00000001", world.folder / "gen-00000002")
+    world.restart()
+    assert world.manager.status(PROJECT).generation == "gen-00000001"
+
+
+def _truncate(path: Path) -> None:
+    content = path.read_bytes()
+    path.unlink()  # Other generations may share the file.
+    path.write_bytes(content[: len(content) // 2])
+
+
+def _flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    if content:
+        content[len(content) // 2] ^= 0x40
+    else:
+        content = bytearray(b"x")
+    path.unlink()
+    path.write_bytes(content)
+
+
+_FILES = [
+    "manifest.json",
+    "units.jsonl",
+    "lexical/meta.json",
+    "lexical/*.term",
+    "lexical/*.idx",
+    "lexical/*.fast",
+    "vectors/*.pooled",
+    "vectors/*.tokens",
+    "vectors/*.scales",
+    "vectors/*.offsets",
+]
+
+
+@pytest.mark.requirement("retrieval.index.corrupt")
+@pytest.mark.parametrize("damage", [_truncate, _flip, Path.unlink], ids=["truncated", "flipped", "missing"])
+@pytest.mark.parametrize("pattern", _FILES)
+def test_a_damaged_file_is_found_quarantined_and_the_index_built_again(
+    world: World, pattern: str, damage: Callable[[Path], None]
+) -> None:
+    world.index(sample())
+    damage(max(generation_folder(world).glob(pattern), key=lambda path: path.stat().st_size))
+    world.restart()
+    status = world.manager.status(PROJECT)
+    assert status.generation is None
+    assert status.error is not None
+    assert "broken" in status.error
+    assert [path.name for path in world.folder.glob("quarantine-*")] == ["quarantine-gen-00000001"]
+    with pytest.raises(InterleafError) as caught:
+        world.search("release", sample())
+    assert caught.value.code is ErrorCode.SEARCH_INDEX_PREPARING
+    before = world.embedder.calls["passages"]
+    assert world.manager.run_once() == 1
+    assert world.search("publish the package").units
+    assert world.embedder.calls["passages"] == before, "vectors come from the cache"
+    assert world.manager.status(PROJECT).error is None
+    assert list(world.folder.glob("quarantine-*")) == []
+
+
+@pytest.mark.requirement("retrieval.index.corrupt")
+def test_when_the_newest_generation_is_broken_the_former_one_serves_until_the_rebuild(world: World) -> None:
+    world.index(sample())
+    world.index(sample(queue=NEW))
+    _truncate(generation_folder(world) / "units.jsonl")
+    world.restart()
+    status = world.manager.status(PROJECT)
+    assert (status.generation, status.lag) == ("gen-00000001", True)
+    assert world.search("giraffe", sample(queue=NEW)).units[0].resource_id == "mem_queue", "by the overlay"
+    world.manager.run_once()
+    assert world.manager.status(PROJECT).generation == "gen-00000003"
+
+
+def test_two_broken_generations_are_a_build_from_nothing(world: World) -> None:
+    world.index(sample())
+    world.index(sample(queue=NEW))
+    for folder in world.folder.glob("gen-*"):
+        (folder / "manifest.json").write_text("{}")
+    world.restart()
+    assert world.manager.status(PROJECT).generation is None
+    world.manager.run_once()
+    assert world.search("giraffe").units
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"current": 7, "former": null}', '{"current": "../x"}'])
+def test_a_broken_pointer_is_no_reason_to_lose_the_index(world: World, content: str) -> None:
+    world.index(sample())
+    (world.folder / "CURRENT").write_text(content)
+    world.restart()
+    world.index(sample())
+    assert world.search("publish the package").units
+
+
+def test_a_missing_folder_is_an_index_to_be_built(world: World) -> None:
+    world.index(sample())
+    shutil.rmtree(world.folder)
+    world.restart()
+    world.index(sample())
+    assert world.search("publish the package").units
+
+
+@pytest.mark.requirement("retrieval.index.versions")
+@pytest.mark.parametrize("name", ["tantivy", "analysis", "chunker", "format"])
+def test_an_index_of_another_version_is_set_aside_and_built_again(world: World, name: str) -> None:
+    world.index(sample())
+    path = generation_folder(world) / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    manifest["versions"][name] = "0.0.0" if name == "tantivy" else -1
+    path.write_text(json.dumps(manifest))
+    world.restart()
+    assert world.manager.status(PROJECT).generation is None
+    assert "another version" in str(world.manager.status(PROJECT).error)
+    world.manager.run_once()
+    assert world.search("publish the package").units
+
+
+def test_an_index_that_breaks_while_it_serves_is_set_aside(world: World) -> None:
+    world.index(sample())
+    world.index(sample(queue=NEW))
+
+    def broken(terms: object, limit: int) -> list[tuple[int, float]]:
+        raise shelf_module.IndexCorruptError(f"{terms} {limit}")
+
+    with world.manager.pin(PROJECT) as generation:
+        assert isinstance(generation, Generation)
+        generation.lexical.search = broken  # type: ignore[method-assign]  # a file that broke just now
+    with pytest.raises(InterleafError) as caught:
+        world.search("giraffe")
+    assert caught.value.code is ErrorCode.SEARCH_INDEX_PREPARING
+    assert world.manager.status(PROJECT).generation == "gen-00000001"
+    assert world.search("giraffe").units, "the former generation serves"
+    world.manager.run_once()
+    assert world.manager.status(PROJECT).generation == "gen-00000003"
+    assert world.search("giraffe").units
+
+
+@pytest.mark.requirement("retrieval.index.disk-full")
+def test_a_full_disk_keeps_the_former_generation_and_is_named(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.index(sample())
+
+    def full(path: Path, value: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path), None, str(value)[:0])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shelf_module, "write_json", full)
+        world.index(sample(queue=NEW))
+    status = world.manager.status(PROJECT)
+    assert (status.state, status.error_code) == ("failed", "storage_full")
+    assert world.search("expected_hash", sample()).units
+    world.manager.wake(PROJECT)
+    world.manager.run_once()
+    assert world.manager.status(PROJECT).state == "ready"
+    assert world.search("giraffe").units
+
+
+def test_a_failed_build_is_tried_again_later_and_not_at_once(world: World) -> None:
+    world.fault = InterleafError(ErrorCode.SEARCH_MODEL_UNAVAILABLE, "broken model")
+    world.index(sample())
+    assert world.manager._woken(due_only=True) == []
+    world.now += 3
+    assert [each.project_id for each in world.manager._woken(due_only=True)] == [PROJECT]
