@@ -27,6 +27,14 @@ FIELD_BOOSTS: Final[Mapping[str, float]] = {"path": 0.2, "headings": 0.3, "body"
 BM25_K1: Final = 1.2
 BM25_B: Final = 0.75
 
+SAME_SCRIPT_COSINE: Final[Mapping[str, float]] = {"multilingual-e5-small": 0.04}
+"""By embedding model: how much nearer two Chinese, Japanese or Korean texts are by their script alone.
+
+Taken off their cosines, else a Chinese question never reaches an English answer where there are Chinese
+documents too. Measured on a corpus of four sets in both languages (2,089 units): such questions gain
+0.18 nDCG@10 (0.599 to 0.778), Chinese ones on Chinese documents lose nothing (0.900, 0.903). In a corpus
+of one script it changes no order."""
+
 LATE_INTERACTION: Final = "late_interaction"
 
 Floats = NDArray[np.float32]
@@ -56,6 +64,11 @@ def rerank_weight(coverage: float) -> float:
 def rerank_depth(coverage: float) -> int:
     """Return how many of the best fused candidates are looked at again."""
     return RERANK_UNCOVERED if coverage < LOW_COVERAGE else RERANK
+
+
+def same_script_cosine(embedder: str) -> float:
+    """Return what to take off for an embedder's fingerprint (its model's name up to ``:``)."""
+    return SAME_SCRIPT_COSINE.get(embedder.partition(":")[0], 0.0)
 
 
 def z_scores(values: Floats) -> Floats:

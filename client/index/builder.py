@@ -100,6 +100,8 @@ class Builder:
             for resource in memory.resources
         }
         write_units(folder, resources)
+        for path in files_below(folder / LEXICAL).values():
+            path.chmod(0o600)  # Tantivy leaves its files to the umask.
         trusted = former.verified if former else frozenset()
         known = {name: former.manifest.files[name] for name in self._shared(folder, former)} if former else {}
         files = {name: known.get(name) or digest_of(path) for name, path in files_below(folder).items()}

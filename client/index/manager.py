@@ -94,6 +94,11 @@ class IndexManager:
             project.due = 0.0
             self._changed.notify_all()
 
+    def wake_all(self) -> None:
+        """Wake every Project asked for in this process, as when models have become ready."""
+        for project_id in list(self._projects):
+            self.wake(project_id)
+
     def rebuild(self, project_id: str) -> None:
         """Ask for an index that takes nothing over from the present one. Returns at once."""
         self._project(project_id).forced = True

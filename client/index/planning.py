@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from client.domain.analysis import is_cjk
 from client.domain.chunking import Unit, cut, passage_of
 from client.domain.effective_memory import EffectiveMemory
 from client.index.generation import Generation, IndexedResource, IndexedUnit, signature_of
@@ -42,6 +43,7 @@ class NewUnit:
             unit.content_hash,
             unit.tokens,
             self.terms.lengths,
+            is_cjk(unit.text),
             self.passage,
             self.place,
         )

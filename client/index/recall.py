@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client.domain import ranking
+from client.domain.analysis import is_cjk
 from client.domain.chunking import Unit
 from client.domain.embedding import PassageVectors, QueryVectors
 from client.index.overlay import View
@@ -34,7 +35,12 @@ class Candidates:
     identity: set[int]
     bm25: dict[int, float]
     bm25_ranks: dict[int, int]
+    both_cjk: NDArray[np.bool_]
+    """By position: query and passage are both Chinese, Japanese or Korean."""
     cosines: Floats
+    """As they are, by position."""
+    dense: Floats
+    """What the dense list is ranked by: nearness that comes from the script alone is taken off."""
     dense_ranks: dict[int, int]
 
 
@@ -82,9 +88,14 @@ def by_meaning(view: View, query: QueryVectors) -> Floats:
 
 def union(view: View, query: str, bm25: dict[int, float], cosines: Floats) -> Candidates:
     """Join what was found by name, by words and by meaning."""
-    size = min(ranking.LIST_SIZE, len(cosines))
-    best = np.argpartition(-cosines, size - 1)[:size] if size else np.array([], dtype=np.intp)
-    dense = sorted((int(n) for n in best if np.isfinite(cosines[n])), key=lambda n: (-cosines[n], n))
+    generation = view.generation
+    both_cjk = np.concatenate([generation.cjk, np.array([each.is_cjk for each in view.overlay], dtype=bool)])
+    both_cjk &= is_cjk(query)
+    excess = np.float32(ranking.same_script_cosine(generation.manifest.versions.embedder))
+    scores = cosines - np.where(both_cjk, excess, np.float32(0.0))
+    size = min(ranking.LIST_SIZE, len(scores))
+    best = np.argpartition(-scores, size - 1)[:size] if size else np.array([], dtype=np.intp)
+    dense = sorted((int(n) for n in best if np.isfinite(scores[n])), key=lambda n: (-scores[n], n))
     bm25 = {position: score for position, score in bm25.items() if np.isfinite(cosines[position])}
     identity = _identified(view, query, cosines)
     positions = list(dict.fromkeys([*identity, *bm25, *dense]))
@@ -93,7 +104,9 @@ def union(view: View, query: str, bm25: dict[int, float], cosines: Floats) -> Ca
         set(identity),
         bm25,
         {position: rank for rank, position in enumerate(bm25, 1)},
+        both_cjk,
         cosines,
+        scores,
         {position: rank for rank, position in enumerate(dense, 1)},
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client.domain import ranking
-from client.domain.analysis import is_cjk, query_terms
+from client.domain.analysis import query_terms
 from client.domain.assembly import Assembly, Ranked, Signals, assemble, floor_of
 from client.domain.chunking import passage_of
 from client.domain.effective_memory import EffectiveMemory
@@ -129,7 +129,7 @@ class Searcher:
             _rerank(view, query, vectors, reranker, found, scores, words.coverage)
         name = reranker.name if reranker else ranking.LATE_INTERACTION
         with watch.stage("assembly"):
-            candidates, assembly = _assembled(view, query, name, found, words.full, scores)
+            candidates, assembly = _assembled(view, name, found, words.full, scores)
         return Trace(
             index_revision=generation.revision,
             generation=generation.name,
@@ -146,6 +146,12 @@ class Searcher:
             latencies=watch.times,
             is_live=view.is_live,
         )
+
+    def forget(self, project_id: str) -> None:
+        """Drop what is kept in memory of a Project."""
+        with self._lock:
+            for key in [key for key in self._views if key[1] == project_id]:
+                del self._views[key]
 
     def _view(self, generation: Generation, memory: EffectiveMemory, embedder: Embedder) -> View:
         key = (str(generation.folder), memory.project_id, memory.hash)
@@ -179,7 +185,7 @@ def _words(view: View, terms: Sequence[str]) -> _Words:
 def _fuse(found: Candidates, coverage: float) -> _Scores:
     """Fuse both lists; RRF is computed beside it."""
     bm25 = np.array([found.bm25.get(p, 0.0) for p in found.positions], dtype=np.float32)
-    dense = found.cosines[found.positions] if found.positions else bm25
+    dense = found.dense[found.positions] if found.positions else bm25
     fused = ranking.fuse(bm25, dense, ranking.fusion_weight(coverage))
     order = sorted(range(len(fused)), key=lambda n: (-fused[n], found.positions[n]))
     rrf = ranking.rrf(
@@ -222,7 +228,6 @@ def _rerank(
 
 def _assembled(
     view: View,
-    query: str,
     reranker: str,
     found: Candidates,
     full_bm25: float,
@@ -230,7 +235,6 @@ def _assembled(
 ) -> tuple[tuple[Candidate, ...], Assembly]:
     """Choose what is returned and describe every candidate, in final order."""
     floor = floor_of(view.generation.manifest.versions.embedder, reranker)
-    query_is_cjk = is_cjk(query)
     ranked: list[Ranked] = []
     for place in scores.order:
         position = found.positions[place]
@@ -239,8 +243,7 @@ def _assembled(
         relevant = False
         if (rerank := scores.reranked.get(place)) is not None:
             share = found.bm25.get(position, 0.0) / full_bm25
-            both_cjk = query_is_cjk and is_cjk(unit.text)
-            signals = Signals(float(found.cosines[position]), rerank, share, both_cjk)
+            signals = Signals(float(found.cosines[position]), rerank, share, bool(found.both_cjk[position]))
             relevant = named or floor.passes(signals)
         ranked.append(Ranked(unit, ordinal, place in scores.reranked, relevant))
     assembly = assemble(ranked)

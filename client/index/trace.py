@@ -26,7 +26,7 @@ class Candidate:
     """BM25 as a share of what a passage full of all the query's terms would reach."""
     dense_rank: int | None
     dense: float
-    """Cosine of query and passage."""
+    """Cosine of query and passage, as it is; the rank leaves out nearness that is the script's alone."""
     rrf: float
     fused: float
     rerank: float | None

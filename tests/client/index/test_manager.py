@@ -156,9 +156,21 @@ def test_progress_counts_units_that_have_vectors(world: World) -> None:
     assert (status.done, status.total, status.lag) == (20, 20, False)
 
 
+def test_waking_all_reaches_every_project_asked_for(world: World) -> None:
+    world.memories["prj_2"] = replace(sample(), project_id="prj_2")
+    world.index(sample())
+    world.manager.status("prj_2")
+    world.manager.wake_all()
+    assert world.manager.run_once() == 2
+    assert world.manager.status("prj_2").state == "ready"
+
+
 def test_a_forgotten_project_leaves_nothing_behind(world: World) -> None:
     world.index(sample())
+    assert world.search("release").units
     world.manager.forget(PROJECT)
+    world.searcher.forget(PROJECT)
+    assert not world.searcher._views
     assert not world.folder.exists()
     assert world.manager.status(PROJECT).state == "none"
 
@@ -186,9 +198,7 @@ def test_files_are_private(world: World) -> None:
     world.index(sample())
     world.index(sample(queue="# Queue\n\nchanged"))
     for path in world.folder.rglob("*"):
-        own = path.name in {"CURRENT", "manifest.json", "units.jsonl"} or path.parent.name == "vectors"
-        if path.is_dir() or own:
-            assert path.stat().st_mode & 0o077 == 0, path
+        assert path.stat().st_mode & 0o077 == 0, path
 
 
 def _wait(condition: Callable[[], bool], woken: threading.Event) -> None:

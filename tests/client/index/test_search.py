@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from client.domain.analysis import query_terms
 from client.domain.assembly import Reason
+from client.domain.ranking import FIELD_BOOSTS, bm25_field, inverse_document_frequency
 from client.index import overlay
+from client.index.lexical import FieldTerms
+from client.index.overlay import View
+from client.index.recall import union
 from client.index.searcher import Searcher, Snapshot
+from client.index.vector_cache import VectorCache
 from shared_schema.errors import ErrorCode, InterleafError
 from tests import text_fixtures as fixtures
 from tests.client.index.conftest import PROJECT, World, memory_of, resource, sample
@@ -228,3 +237,51 @@ def test_an_empty_project_finds_nothing(world: World) -> None:
     assert trace.candidates == ()
     draft = resource("mem_first", "first.md", "# First\n\nthe very first note", draft=True)
     assert found(world.search("very first note", memory_of(draft))) == ["mem_first"]
+
+
+@pytest.mark.requirement("retrieval.search.bilingual")
+def test_nearness_by_script_alone_is_taken_off_chinese_passages_for_chinese_queries(tmp_path: Path) -> None:
+    embedder = HashingEmbedder(fingerprint="multilingual-e5-small:test")
+    world = World(tmp_path, embedder, VectorCache(tmp_path / "v.db", now=lambda: 1))
+    world.index(sample())
+    with world.manager.pin(PROJECT) as generation:
+        assert generation is not None
+        view = View(generation, sample(), embedder)
+        cosines = np.full(len(generation.units), 0.5, dtype=np.float32)
+        chinese = union(view, "合同编号", {}, cosines)
+        english = union(view, "contract number", {}, cosines)
+    scripts = {
+        unit.unit_key: float(score) for unit, score in zip(generation.units, chinese.dense, strict=True)
+    }
+    assert scripts.pop("mem_chinese/发布流程/0/0") == pytest.approx(0.46)
+    assert set(scripts.values()) == {0.5}
+    assert set(english.dense.tolist()) == {0.5}
+    world.cache.close()
+
+
+@pytest.mark.parametrize(
+    "query", ["release package", "expected_hash messages", "合同编号", "guides database"]
+)
+def test_our_bm25_of_the_overlay_is_tantivys(world: World, query: str) -> None:
+    world.index(sample())
+    terms = query_terms(query)
+    with world.manager.pin(PROJECT) as generation:
+        assert generation is not None
+        hits = generation.lexical.search(terms, 10)
+        assert hits
+        for uid, score in hits:
+            number = generation.number_of_uid[uid]
+            unit = generation.units[number].as_unit(sample().by_id[generation.owners[number]])
+            each = FieldTerms.of(unit)
+            own = 0.0
+            for place, (name, boost) in enumerate(FIELD_BOOSTS.items()):
+                weights = {
+                    term: inverse_document_frequency(
+                        len(generation.units), generation.lexical.frequency(term, name)
+                    )
+                    for term in terms
+                }
+                counts = Counter(getattr(each, name))
+                average = generation.average_lengths[place]
+                own += boost * bm25_field(counts, each.lengths[place], average, weights)
+            assert own == pytest.approx(score, rel=1e-4)
