@@ -136,6 +136,11 @@ def _terms(text: str, *, drop_stop_words: bool) -> Iterator[str]:
                     yield from _run_terms(part, drop_stop_words)
 
 
+def holds_cjk(text: str) -> bool:
+    """Tell whether any letter is Chinese, Japanese or Korean."""
+    return not text.isascii() and _CJK_RUN.search(text) is not None
+
+
 def is_cjk(text: str) -> bool:
     """Tell whether a twentieth or more of the letters are Chinese, Japanese or Korean."""
     if text.isascii():

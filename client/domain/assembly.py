@@ -44,7 +44,8 @@ class Signals:
     bm25: float
     """BM25 as a share of what a passage full of all the query's terms would reach, about [0, 1]."""
     both_cjk: bool
-    """Query and passage are both Chinese, Japanese or Korean: their vectors are nearer by that alone."""
+    """The query is Chinese, Japanese or Korean and the passage holds such letters: their vectors are
+    nearer by that alone."""
 
 
 @dataclass(frozen=True, slots=True)

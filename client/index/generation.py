@@ -78,7 +78,7 @@ class IndexedUnit:
     content_hash: str
     tokens: int
     lengths: tuple[int, int, int]
-    is_cjk: bool
+    holds_cjk: bool
     passage: str
     place: tuple[int, int]
 
@@ -183,7 +183,7 @@ class Generation:
         ]
         places = np.array([unit.place for unit in self.units], dtype=np.int64).reshape(-1, 2)
         self.vectors = VectorTable(segments, places)
-        self.cjk = np.array([unit.is_cjk for unit in self.units], dtype=bool)
+        self.cjk = np.array([unit.holds_cjk for unit in self.units], dtype=bool)
         self.number_of_uid = {unit.uid: number for number, unit in enumerate(self.units)}
 
     @property

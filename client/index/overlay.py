@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from client.domain.analysis import is_cjk
+from client.domain.analysis import holds_cjk
 from client.domain.chunking import Unit, cut, passage_of
 from client.domain.effective_memory import EffectiveMemory, EffectiveResource
 from client.domain.embedding import Embedder, PassageVectors
@@ -44,11 +44,11 @@ class OverlayUnit:
     passage: str
     is_draft: bool
     counts: tuple[Counter[str], Counter[str], Counter[str]] = field(init=False)
-    is_cjk: bool = field(init=False)
+    holds_cjk: bool = field(init=False)
     vectors: PassageVectors | None = None
 
     def __post_init__(self) -> None:
-        self.is_cjk = is_cjk(self.unit.text)
+        self.holds_cjk = holds_cjk(passage_of(self.unit))
         self.counts = (Counter(self.terms.path), Counter(self.terms.headings), Counter(self.terms.body))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from client.domain.analysis import is_cjk
+from client.domain.analysis import holds_cjk
 from client.domain.chunking import Unit, cut, passage_of
 from client.domain.effective_memory import EffectiveMemory
 from client.index.generation import Generation, IndexedResource, IndexedUnit, signature_of
@@ -43,7 +43,7 @@ class NewUnit:
             unit.content_hash,
             unit.tokens,
             self.terms.lengths,
-            is_cjk(unit.text),
+            holds_cjk(passage_of(unit)),
             self.passage,
             self.place,
         )

@@ -36,7 +36,7 @@ class Candidates:
     bm25: dict[int, float]
     bm25_ranks: dict[int, int]
     both_cjk: NDArray[np.bool_]
-    """By position: query and passage are both Chinese, Japanese or Korean."""
+    """By position: the query is Chinese, Japanese or Korean, and the passage holds such letters."""
     cosines: Floats
     """As they are, by position."""
     dense: Floats
@@ -89,7 +89,9 @@ def by_meaning(view: View, query: QueryVectors) -> Floats:
 def union(view: View, query: str, bm25: dict[int, float], cosines: Floats) -> Candidates:
     """Join what was found by name, by words and by meaning."""
     generation = view.generation
-    both_cjk = np.concatenate([generation.cjk, np.array([each.is_cjk for each in view.overlay], dtype=bool)])
+    both_cjk = np.concatenate(
+        [generation.cjk, np.array([each.holds_cjk for each in view.overlay], dtype=bool)]
+    )
     both_cjk &= is_cjk(query)
     excess = np.float32(ranking.same_script_cosine(generation.manifest.versions.embedder))
     scores = cosines - np.where(both_cjk, excess, np.float32(0.0))

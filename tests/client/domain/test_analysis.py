@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client.domain.analysis import STOP_WORDS, is_cjk, query_terms, tokens
+from client.domain.analysis import STOP_WORDS, holds_cjk, is_cjk, query_terms, tokens
 from tests import text_fixtures as fixtures
 
 
@@ -121,3 +121,4 @@ def test_a_mebibyte_of_anything_is_analysed(unit: str) -> None:
 )
 def test_text_in_chinese_japanese_or_korean_is_recognised(text: str, expected: bool) -> None:
     assert is_cjk(text) is expected
+    assert holds_cjk(text) is (expected or "字" in text)
