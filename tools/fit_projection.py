@@ -13,7 +13,7 @@ import argparse
 import json
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -38,7 +38,7 @@ def main() -> None:
     started = time.monotonic()
     files = prepare_model(MULTILINGUAL_E5_SMALL, arguments.models_dir)
     embedding, model = RawEmbedding(files), files.model
-    blocks: list[NDArray[np.float32]] = []
+    blocks: dict[str, list[NDArray[np.float32]]] = {model.passage_prefix: [], model.query_prefix: []}
     for folder in arguments.sets:
         # A generator of its own for each set: adding a set does not change the others' samples.
         chance = random.Random(f"{_SEED}:{folder.name}")  # noqa: S311 - a sample, not a secret
@@ -46,25 +46,32 @@ def main() -> None:
         queries = _sample(list(_queries(folder)), arguments.passages, chance)
         for texts, prefix in ((passages, model.passage_prefix), (queries, model.query_prefix)):
             texts.sort(key=len)
-            blocks.extend(raw.tokens for raw in embedding.embed(texts, prefix, _BATCH))
+            blocks[prefix].extend(raw.tokens for raw in embedding.embed(texts, prefix, _BATCH))
         print(f"{folder.name}: {len(passages)} passages, {len(queries)} queries")
-    tokens = np.concatenate(blocks)
-    mean, components, explained = fit(tokens, _DIMENSIONS)
+    groups = [np.concatenate(tokens) for tokens in blocks.values()]
+    mean, components, explained = fit(groups, _DIMENSIONS)
     TokenProjection.save(arguments.out, mean, components, files.fingerprint)
-    print(f"{len(tokens)} token vectors, {explained:.1%} of the variance in {_DIMENSIONS} dimensions")
+    print(
+        f"{sum(map(len, groups))} token vectors, {explained:.1%} of the variance in {_DIMENSIONS} dimensions"
+    )
     print(f"{arguments.out}: {arguments.out.stat().st_size} bytes, {time.monotonic() - started:.0f} s")
 
 
 def fit(
-    tokens: NDArray[np.float32], dimensions: int
+    groups: Sequence[NDArray[np.float32]], dimensions: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
     """Return the mean [d], the leading directions [d, dimensions] and the share of variance they hold.
 
     Vectors are centred and scaled to length 1 before the decomposition, as they are compared by cosine.
+    Each group counts the same, whatever its size: a query's tokens are as often compared as a passage's,
+    but there are ten times fewer of them, and they would have little say.
     """
-    mean = tokens.mean(axis=0, dtype=np.float64).astype(np.float32)
-    units = unit_rows(tokens - mean).astype(np.float64)
-    values, vectors = np.linalg.eigh(units.T @ units / len(units))
+    mean = np.concatenate(groups).mean(axis=0, dtype=np.float64).astype(np.float32)
+    moments = np.zeros((len(mean), len(mean)))
+    for tokens in groups:
+        units = unit_rows(tokens - mean).astype(np.float64)
+        moments += units.T @ units / len(units) / len(groups)
+    values, vectors = np.linalg.eigh(moments)
     leading = vectors[:, ::-1][:, :dimensions]
     # A direction's sign is arbitrary: the largest entry is made positive, so that runs agree.
     signs = np.sign(leading[np.abs(leading).argmax(axis=0), np.arange(dimensions)])

@@ -64,9 +64,18 @@ def test_fitting_finds_the_mean_and_the_directions_that_vary() -> None:
     directions = np.linalg.qr(chance.standard_normal((16, 3)))[0]
     offset = np.arange(16, dtype=np.float32)
     tokens = (chance.standard_normal((4000, 3)) @ directions.T + offset).astype(np.float32)
-    mean, components, share = fit(tokens, 3)
+    mean, components, share = fit([tokens], 3)
     assert np.allclose(mean, offset, atol=0.1)
     assert share > 0.999
     assert np.allclose(components @ components.T @ directions, directions, atol=1e-2)
-    again = fit(tokens, 3)[1]
+    again = fit([tokens], 3)[1]
     assert np.array_equal(components, again)
+
+
+def test_a_small_group_has_as_much_say_as_a_large_one() -> None:
+    chance = np.random.default_rng(6)
+    large, small = np.zeros((2000, 8), np.float32), np.zeros((20, 8), np.float32)
+    large[:, :2] = chance.standard_normal((2000, 2))
+    small[:, 2] = np.tile([1, -1], 10)
+    components = fit([large, small], 1)[1]
+    assert abs(components[2, 0]) > 0.99
