@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import structlog
 from flask import Flask, Response, g, request
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from pydantic import BaseModel
 
 from org_server.config import Settings
@@ -114,11 +114,20 @@ def _observe(app: Flask) -> None:
     requests = Counter("interleaf_requests_total", "Requests.", ["route", "status"], registry=registry)
     seconds = Histogram("interleaf_request_seconds", "Time to answer.", ["route"], registry=registry)
 
+    running = Gauge(
+        "interleaf_requests_in_progress", "Requests being answered.", ["method"], registry=registry
+    )
+
     @app.before_request
     def start() -> None:
         given = request.headers.get("X-Request-ID", "")
         g.request_id = given if _REQUEST_ID.fullmatch(given) else f"req_{secrets.token_hex(8)}"
         g.started = time.perf_counter()
+        running.labels(request.method).inc()
+
+    @app.teardown_request
+    def end(_error: BaseException | None) -> None:
+        running.labels(request.method).dec()
 
     @app.after_request
     def finish(response: Response) -> Response:

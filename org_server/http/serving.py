@@ -15,9 +15,7 @@ from types import FrameType
 from typing import Any, Final
 
 from flask import Flask
-from waitress import wasyncore  # type: ignore[import-untyped]  # waitress ships no types
-from waitress.adjustments import Adjustments  # type: ignore[import-untyped]  # as above
-from waitress.server import TcpWSGIServer  # type: ignore[import-untyped]  # as above
+from waitress import create_server, wasyncore  # type: ignore[import-untyped]  # it ships no types
 
 from org_server.http.app import STOPPING
 from shared_schema import limits
@@ -57,26 +55,38 @@ def serve(app: Flask, host: str, port: int, threads: int, announce: Callable[[st
 
 
 def _listen(app: Flask, host: str, port: int, threads: int) -> Any:
+    return create_server(
+        app,
+        sockets=[_bind(host, port)],
+        threads=threads,
+        ident="interleaf",
+        connection_limit=_CONNECTIONS,
+        max_request_body_size=_READ_BYTES,
+    )
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """Return a socket bound to one address: "localhost" may name two, with port 0 each on its own."""
     try:
-        # One address only: "localhost" may name two, and with port 0 each would get its own.
-        address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][4]
-        return TcpWSGIServer(
-            app,
-            adj=Adjustments(
-                host=str(address[0]),
-                port=address[1],
-                threads=threads,
-                ident="interleaf",
-                connection_limit=_CONNECTIONS,
-                max_request_body_size=_READ_BYTES,
-            ),
-        )
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or "no such address"
-        raise InterleafError(
-            ErrorCode.INVALID_ARGUMENTS,
-            f"Port {port} of {host} cannot be used: {why}. Choose another with --host and --port.",
-        ) from None
+        raise _unusable(host, port, error) from None
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except OSError as error:
+        bound.close()
+        raise _unusable(host, port, error) from None
+    return bound
+
+
+def _unusable(host: str, port: int, error: Exception) -> InterleafError:
+    why = getattr(error, "strerror", None) or "no such address"
+    return InterleafError(
+        ErrorCode.INVALID_ARGUMENTS,
+        f"Port {port} of {host} cannot be used: {why}. Choose another with --host and --port.",
+    )
 
 
 def _turn(server: Any) -> None:

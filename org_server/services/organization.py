@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pydantic import ValidationError
 from sqlmodel import col, select
 
 from org_server.domain.permissions import Action, Actor
 from org_server.domain.refs import require_version
 from org_server.services import access, pages, tokens, users
+from org_server.services.validation import invalid
 from org_server.store.tables import AuditEventRow, OrgRow
 from org_server.store.unit_of_work import UnitOfWork, UnitOfWorkFactory
-from shared_schema import ids
+from shared_schema import ids, limits
 from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.org_contract import (
     AuditEvent,
@@ -35,8 +37,15 @@ class Founded:
 
 def found_organization(units: UnitOfWorkFactory, name: str, owner_email: str) -> Founded:
     """Create the Organization with its first owner; ``already_exists`` where there is one."""
-    if not name.strip() or not name.isprintable():
-        raise InterleafError(ErrorCode.INVALID_ARGUMENTS, "The Organization needs a name that can be read.")
+    if not name.strip() or not name.isprintable() or len(name) > limits.NAME_CHARACTERS:
+        raise InterleafError(
+            ErrorCode.INVALID_ARGUMENTS,
+            f"The Organization needs a readable name of at most {limits.NAME_CHARACTERS} characters.",
+        )
+    try:
+        owner = UserCreate(email=owner_email, role=Role.OWNER)
+    except ValidationError as error:
+        raise invalid(error) from None
     with units.write() as uow:
         if uow.session.exec(select(OrgRow)).first() is not None:
             raise InterleafError(
@@ -46,7 +55,7 @@ def found_organization(units: UnitOfWorkFactory, name: str, owner_email: str) ->
         org = OrgRow(id=ids.new_id("org"), name=name.strip(), epoch=ids.new_id("evt"), created_at=uow.now)
         uow.add(org)
         uow.audit(None, "org.founded", org.id, {"name": org.name})
-        user = users.add_user(uow, UserCreate(email=owner_email, role=Role.OWNER), None)
+        user = users.add_user(uow, owner, None)
         issued = tokens.issue(uow, TokenCreate(user=user.id, label="first token"), None)
         return Founded(org.id, user.id, issued.token)
 
