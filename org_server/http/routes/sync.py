@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import time
 
 from flask import Response
 
@@ -28,7 +30,12 @@ def read(call: Call, query: SyncQuery) -> Answer | Response:
     tag = _ONE_TAG.match(call.headers.get("If-None-Match", ""))
     if query.cursor is None and tag is not None:
         query = query.model_copy(update={"cursor": tag[1]})
-    answer = read_feed(call.units, call.actor, query, call.waiters)
+
+    def monotonic() -> float:
+        # A process that stops has no time left, so whoever waits is answered before it ends.
+        return math.inf if call.stopping.is_set() else time.monotonic()
+
+    answer = read_feed(call.units, call.actor, query, call.waiters, monotonic=monotonic)
     if answer is None:
         return Response(status=304, headers={"ETag": f'"{query.cursor}"'})
     return Answer(answer, etag=f'"{answer.cursor}"')

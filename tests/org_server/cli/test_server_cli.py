@@ -160,12 +160,32 @@ def test_a_request_in_flight_is_answered_before_the_server_ends(tmp_path: Path) 
     assert [answer.status_code for answer in answers] == [201]
 
 
-def wait_for_request(address: str, method: str) -> None:
-    """Return once the server is inside a request of this method."""
+@pytest.mark.requirement("server.cli.run")
+def test_a_long_poll_is_answered_before_the_server_ends(tmp_path: Path) -> None:
+    headers = {"Authorization": f"Bearer {initialised(tmp_path / 's')['token']}"}
+    with running("--data", str(tmp_path / "s")) as (process, address):
+        cursor = httpx.get(f"{address}{API_PREFIX}/sync", headers=headers).json()["cursor"]
+        answers: list[httpx.Response] = []
+
+        def poll() -> None:
+            url = f"{address}{API_PREFIX}/sync?wait=25&cursor={cursor}"
+            answers.append(httpx.get(url, headers=headers, timeout=60))
+
+        thread = threading.Thread(target=poll)
+        thread.start()
+        wait_for_request(address, "GET", at_least=2)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        thread.join(60)
+    assert [answer.status_code for answer in answers] == [304]
+
+
+def wait_for_request(address: str, method: str, at_least: int = 1) -> None:
+    """Return once the server is inside so many requests of this method; asking is a GET itself."""
     for _ in range(600):
         metrics = httpx.get(f"{address}/metrics").text
         found = re.search(rf'interleaf_requests_in_progress{{method="{method}"}} ([0-9.]+)', metrics)
-        if found is not None and float(found[1]) >= 1:
+        if found is not None and float(found[1]) >= at_least:
             return
     pytest.fail("the request never began")
 
