@@ -63,7 +63,9 @@ class SignIn:
             if before is not None and not _same(before, url, me):
                 _start_afresh(uow, keep_server=before.server_url == url)
             uow.account.put(AccountRow(url, me))
-            deliveries.restore(uow, ParkingCause.SIGNED_OUT, now)
+            # The new token may also reach what the former one did not.
+            for cause in ParkingCause:
+                deliveries.restore(uow, cause, now)
         self._woken()
         return Account(server_url=url, me=me)
 

@@ -52,22 +52,31 @@ def apply_answer(uow: UnitOfWork, answer: SyncAnswer, now: int) -> Applied:
     applied = Applied()
     known = {project.project_id: project for project in uow.projects.all()}
     heads = {head.project_id: head for head in answer.projects}
+    state = uow.sync_state.get()
     for head in answer.projects:
-        _apply_head(uow, known.get(head.project_id), head, now, applied)
+        _apply_head(uow, known.get(head.project_id), head, applied)
+        before = known.get(head.project_id)
+        if state.cursor is None or before is None or not before.access or _membership_moved(answer, head):
+            deliveries.restore(uow, ParkingCause.ACCESS_LOST, now, head.project_id)
     for project_id, project in known.items():
         if project.access and project_id not in heads:
             _revoke(uow, project, now, applied)
     for event in answer.events:
         _apply_event(uow, event, heads, now, applied)
-    state = uow.sync_state.get()
     applied.restored = state.epoch is not None and state.epoch != answer.epoch
     uow.sync_state.put(replace(state, epoch=answer.epoch, cursor=answer.cursor))
     return applied
 
 
-def _apply_head(
-    uow: UnitOfWork, known: ProjectRow | None, head: ProjectHead, now: int, applied: Applied
-) -> None:
+def _membership_moved(answer: SyncAnswer, head: ProjectHead) -> bool:
+    # A Project that is listed all along may have refused a write in between.
+    return any(
+        event.type == FeedEventType.MEMBERSHIP_CHANGED and event.project_id == head.project_id
+        for event in answer.events
+    )
+
+
+def _apply_head(uow: UnitOfWork, known: ProjectRow | None, head: ProjectHead, applied: Applied) -> None:
     before = known or ProjectRow(project_id=head.project_id, name=head.name, access=False)
     uow.projects.put(
         replace(
@@ -83,7 +92,6 @@ def _apply_head(
     if not before.access:
         uow.touch(head.project_id)
         applied.changed.add(head.project_id)
-    deliveries.restore(uow, ParkingCause.ACCESS_LOST, now, head.project_id)
 
 
 def _revoke(uow: UnitOfWork, project: ProjectRow, now: int, applied: Applied) -> None:
