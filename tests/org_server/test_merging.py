@@ -10,6 +10,9 @@ import httpx
 import pytest
 from sqlalchemy import Engine, event, text
 
+from org_server.domain.refs import RefValue
+from org_server.store.commits import move_ref
+from shared_schema.errors import ErrorCode, InterleafError
 from tests.org_server.harness import Published, Server
 from tests.org_server.people import DraftHandle, Team, refused, succeeded
 
@@ -257,3 +260,17 @@ def test_the_cost_of_a_merge_does_not_grow_with_the_project(team: Team) -> None:
 def _rows(engine: Engine) -> int:
     with engine.connect() as connection:
         return int(connection.execute(text("SELECT count(*) FROM version")).scalar_one())
+
+
+@pytest.mark.requirement("merge.compare_and_swap")
+def test_a_ref_moves_only_from_where_it_is_expected_to_stand(team: Team) -> None:
+    made = team.server.publish(team.project, Published("a.md"))
+    new = RefValue("f" * 64, 2)
+    for stale in (RefValue(None, 0), RefValue("0" * 64, 1)):
+        with pytest.raises(InterleafError) as raised, team.server.units.write() as uow:
+            move_ref(uow, team.project, stale, new)
+        assert raised.value.code is ErrorCode.PRECONDITION_FAILED
+        assert raised.value.details == {"expected": stale.commit_id, "actual": made.commit_id}
+    with team.server.units.write() as uow:
+        move_ref(uow, team.project, RefValue(made.commit_id, 1), new)
+    assert team.rob.ref(team.project) == new.commit_id
