@@ -32,7 +32,10 @@ def print_diff(diff: str) -> None:
 def _coloured(lines: list[str]) -> Iterator[Text]:
     from rich.text import Text
 
-    at = 0
+    # What stands before the first hunk is the head; a removed rule below looks like its "--- ".
+    at = next((place for place, line in enumerate(lines) if line.startswith("@@")), 0)
+    for line in lines[:at]:
+        yield Text(visible(line), style="bold")
     while at < len(lines):
         removed = _run(lines, at, "-")
         added = _run(lines, at + len(removed), "+")
@@ -44,15 +47,13 @@ def _coloured(lines: list[str]) -> Iterator[Text]:
             at += len(removed) + len(added)
             continue
         line = lines[at]
-        style = "bold" if line.startswith(("--- ", "+++ ")) else "cyan" if line.startswith("@@") else ""
-        yield Text(visible(line), style=style)
+        yield Text(visible(line), style="cyan" if line.startswith("@@") else "")
         at += 1
 
 
 def _run(lines: list[str], at: int, sign: str) -> list[str]:
     found = []
-    # The two lines of a file's head start with the same signs.
-    while at < len(lines) and lines[at].startswith(sign) and not lines[at].startswith(sign * 3 + " "):
+    while at < len(lines) and lines[at].startswith(sign):
         found.append(lines[at])
         at += 1
     return found

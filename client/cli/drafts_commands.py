@@ -133,7 +133,9 @@ def edit(
 ) -> None:
     """Change, move or delete a document, as a Draft.
 
-    Nothing is published before a Review. Without any of these options your editor ($VISUAL, $EDITOR) opens with the present text.
+    Nothing is published before a Review. Without any of these options your editor ($VISUAL,
+    $EDITOR) opens with the present text.
+
     Editing an Organization document makes an adaptation for this Project; with --scope org it is a
     proposal to the Organization itself. On a Draft with conflicts the given text is the resolution.
     """

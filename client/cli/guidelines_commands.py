@@ -29,7 +29,8 @@ _DESCRIPTION = "How this Project's memory is organised, written and maintained"
 def set_up(project: InProject = None, as_json: Json = False) -> None:
     """Write a template as a Draft at the guide path.
 
-    Edit it, then submit it for review. Agents load the guide before they change memory. Without one they are told that it is missing.
+    Edit it, then submit it for review. Agents load the guide before they change memory; without
+    one they tell their user that it is missing.
     """
     with server() as org:
         found = find_project(org, project)

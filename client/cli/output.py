@@ -55,7 +55,7 @@ def facts(rows: Iterable[tuple[str, str | None]]) -> None:
     for name, value in rows:
         if value is not None:
             table.add_row(name, styled(value))
-    console().print(table)
+    _print(table)
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str | Text]], *, empty: str) -> None:
@@ -70,13 +70,24 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str | Text]], *, empty:
         grid.add_column(title, header_style="bold", no_wrap=position == 0, overflow="fold")
     for line in lines:
         grid.add_row(*line)
-    console().print(grid)
+    _print(grid)
 
 
 def _grid() -> Any:
     from rich.table import Table
 
     return Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+
+
+def _print(grid: Any) -> None:
+    screen = console()
+    if screen.is_terminal:
+        screen.print(grid)
+        return
+    # Columns are padded to their width; in a file the spaces behind the last word only disturb.
+    with screen.capture() as captured:
+        screen.print(grid)
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().split("\n")[:-1])
 
 
 def styled(value: str, style: str = "", below: str = "") -> Text:

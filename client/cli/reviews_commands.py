@@ -101,8 +101,8 @@ def reject(review: ReviewArgument, comment: Remark = "", version: Seen = None, a
 def merge(review: ReviewArgument, version: Seen = None, as_json: Json = False) -> None:
     """Publish a Review.
 
-    Every member's agents have it after their next sync. Merging an open Review approves it, too. When the Review or the published state changed while
-    this command ran, nothing is published.
+    Every member's agents have it after their next sync. Merging an open Review approves it, too.
+    When the Review or the published state changed while this command ran, nothing is published.
     """
     with server() as org, _looked_at(review):
         detail = org.review(review)
