@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+from werkzeug.datastructures import Headers
 
+from org_server.domain.permissions import Actor
+from org_server.http.auth import actor_of
 from shared_schema import ids
 from shared_schema.org_contract import API_PREFIX, EMPTY_REF
 from tests.org_server.harness import Caller, Server
@@ -60,6 +63,11 @@ class Person:
     @property
     def user_id(self) -> str:
         return self.caller.user_id
+
+    def actor(self) -> Actor:
+        """Return who the services take this person for."""
+        headers = Headers({"Authorization": f"Bearer {self.caller.token}"})
+        return actor_of(headers, self.server.units)
 
     def get(self, path: str, **arguments: Any) -> Any:
         """GET that has to succeed; returns the JSON."""
