@@ -184,8 +184,10 @@ class Machine:
         raise AssertionError(f"still waiting after {rounds} rounds: {self.waiting()}, {result}")
 
     def waiting(self) -> list[OutboxRow]:
+        """What is on its way and waits for time alone."""
         with self.store.read() as uow:
-            return list(uow.outbox.with_status(SyncStatus.QUEUED, SyncStatus.SYNCING, SyncStatus.RETRYING))
+            rows = uow.outbox.with_status(SyncStatus.QUEUED, SyncStatus.SYNCING, SyncStatus.RETRYING)
+        return [row for row in rows if row.cause is None]
 
     # --- local writes, as the services make them ---
 
