@@ -97,6 +97,7 @@ class SyncEngine:
         self._pusher = Pusher(store, clock, rng, self._witness)
         self._puller = Puller(store, clock)
         self._stopping = threading.Event()
+        self._one_at_a_time = threading.Lock()
         self._recovered = False
         self._rebased: dict[str, int] = {}
         self._snapshots_wanted: set[str] = set()
@@ -121,6 +122,10 @@ class SyncEngine:
         ``interrupted`` says that there is something better to do than to wait; whoever makes it true
         calls `interrupt` too.
         """
+        with self._one_at_a_time:
+            return self._step(wait_seconds, interrupted)
+
+    def _step(self, wait_seconds: float, interrupted: Callable[[], bool]) -> RoundResult:
         result = RoundResult()
         self._recover()
         client = self._client_source()

@@ -1,0 +1,238 @@
+"""Submitting, the outbox and synchronising on demand, with the worker's real thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from client.services.project_memory import ProjectMemory
+from client.services.read_outbox import ReadOutbox
+from client.services.submit_drafts import SubmitDrafts
+from client.services.sync_now import SyncNow
+from client.sync.worker import SyncWorker
+from shared_schema.daemon_contract import OutboxListCall, OutboxRetryCall, SubmitCall, SyncCall
+from shared_schema.drafts import OperationKind
+from shared_schema.errors import ErrorCode, InterleafError
+from shared_schema.memory import Scope
+from shared_schema.sync_status import SyncStatus
+from tests.client.sync_world import Machine, drop_request, error, merge
+from tests.org_server.harness import Published, Server
+
+
+@pytest.fixture
+def project(org: Server, machine: Machine) -> str:
+    project_id = org.project(org.ada, "Web")
+    machine.settle()
+    return project_id
+
+
+@pytest.fixture
+def worker(machine: Machine) -> Iterator[SyncWorker]:
+    made = SyncWorker(machine.engine, interval=3_600, rng=Random(1))
+    made.start()
+    assert made.run_round(20) is not None
+    yield made
+    assert made.stop(20)
+
+
+@pytest.fixture
+def submit(machine: Machine, worker: SyncWorker) -> SubmitDrafts:
+    return SubmitDrafts(
+        machine.store,
+        ProjectMemory(machine.store),
+        worker,
+        lambda: machine.client,
+        clock=machine.clock,
+        push_seconds=20,
+    )
+
+
+@pytest.fixture
+def sync_now(machine: Machine, worker: SyncWorker) -> SyncNow:
+    return SyncNow(worker, machine.store, clock=machine.clock)
+
+
+@pytest.mark.requirement("client.submit")
+def test_submitting_pushes_first_and_notes_the_review_at_once(
+    org: Server, machine: Machine, project: str, submit: SubmitDrafts
+) -> None:
+    page = Published("old.md")
+    org.publish(project, page)
+    machine.settle()
+    one = machine.create(project, "a.md", "# A\n")
+    two = machine.create(project, "b.md", "# B\n")
+    three = machine.edit(project, page.resource_id, "# Old\n\nnew\n")
+    submitted = submit(
+        SubmitCall(drafts=[one.draft_id, "b.md", page.resource_id], project="Web", description="please")
+    )
+    assert submitted.draft_ids == [one.draft_id, two.draft_id, three.draft_id]
+    assert submitted.title == "Add a.md, add b.md, update old.md"
+    there = org.ada.ok("GET", f"/reviews/{submitted.review_id}")
+    assert [entry["draft_id"] for entry in there["entries"]] == submitted.draft_ids
+    assert there["description"] == "please"
+    for name in submitted.draft_ids:
+        draft = machine.draft(name)
+        assert (draft.status, draft.review_id) == ("submitted", submitted.review_id)
+    with pytest.raises(InterleafError) as refused:
+        submit(SubmitCall(drafts=[one.draft_id]))
+    assert refused.value.code is ErrorCode.DRAFT_NOT_OPEN
+
+
+@pytest.mark.requirement("client.submit")
+def test_a_deletion_is_found_by_its_former_path(
+    org: Server, machine: Machine, project: str, submit: SubmitDrafts
+) -> None:
+    page = Published("old.md")
+    org.publish(project, page)
+    machine.settle()
+    draft = machine.edit(project, page.resource_id, "# x\n")
+    machine.append(draft.draft_id, kind=OperationKind.DELETE)
+    submitted = submit(SubmitCall(drafts=["old.md"], project=project))
+    assert submitted.draft_ids == [draft.draft_id]
+    assert submitted.title == "Delete old.md"
+
+
+@pytest.mark.requirement("client.submit.refused")
+def test_what_cannot_be_reviewed_is_refused_before_anything_is_sent(
+    org: Server, machine: Machine, project: str, submit: SubmitDrafts
+) -> None:
+    page, body = Published("old.md", "# Old\n\none\n"), "# Old\n\none\n"
+    org.publish(project, page)
+    machine.settle()
+    same = machine.edit(project, page.resource_id, "# Old\n\ntwo\n")
+    machine.append(same.draft_id, kind=OperationKind.UPDATE, body=body)
+    expected = {(same.draft_id,): ErrorCode.DRAFT_EMPTY, ("drf_none",): ErrorCode.DRAFT_NOT_FOUND}
+    fine = machine.create(project, "a.md", "# A\n")
+    wide = machine.create(project, "o.md", "# O\n", Scope.ORG)
+    other = org.project(org.ada, "Other")
+    machine.settle()
+    elsewhere = machine.create(other, "a.md", "# A\n")
+    expected |= {
+        (fine.draft_id, fine.draft_id): ErrorCode.INVALID_ARGUMENTS,
+        (fine.draft_id, wide.draft_id): ErrorCode.INVALID_ARGUMENTS,
+        (fine.draft_id, elsewhere.draft_id): ErrorCode.INVALID_ARGUMENTS,
+        ("a.md",): ErrorCode.INVALID_ARGUMENTS,
+    }
+    for names, code in expected.items():
+        with pytest.raises(InterleafError) as refused:
+            submit(SubmitCall(drafts=list(names)))
+        assert refused.value.code is code, names
+    assert org.ada.ok("GET", "/reviews")["reviews"] == []
+
+
+@pytest.mark.requirement("client.submit.refused")
+def test_a_conflict_that_shows_while_pushing_stops_the_submission(
+    org: Server, machine: Machine, project: str, submit: SubmitDrafts
+) -> None:
+    page = Published("old.md", "one\n")
+    org.publish(project, page)
+    machine.settle()
+    draft = machine.edit(project, page.resource_id, "two\n")
+    org.publish(project, replace(page, body="three\n"))
+    with pytest.raises(InterleafError) as refused:
+        submit(SubmitCall(drafts=[draft.draft_id]))
+    assert refused.value.code is ErrorCode.RECONCILIATION_REQUIRED
+    assert refused.value.details["conflicts"] == ["content"]
+
+
+@pytest.mark.requirement("client.submit.refused")
+def test_a_draft_that_the_server_refuses_is_not_submitted(
+    machine: Machine, project: str, submit: SubmitDrafts
+) -> None:
+    draft = machine.create(project, "a.md", "# A\n")
+    machine.append(draft.draft_id, kind=OperationKind.RENAME, path="CON")
+    with pytest.raises(InterleafError) as refused:
+        submit(SubmitCall(drafts=[draft.draft_id]))
+    assert refused.value.code is ErrorCode.SYNC_INCOMPLETE
+
+
+@pytest.mark.requirement("sync.now")
+def test_waiting_returns_when_all_is_pushed_and_pulled(
+    org: Server, machine: Machine, project: str, sync_now: SyncNow
+) -> None:
+    org.publish(project, Published("b.md"))
+    draft = machine.create(project, "a.md", "# A\n")
+    result = sync_now(SyncCall(wait=True, timeout_seconds=20))
+    assert (result.pending, result.failed, result.projects_failing, result.error) == (0, 0, [], None)
+    assert machine.statuses(draft.draft_id) == ["synced"]
+    assert set(machine.bodies(project)) == {"b.md"}
+
+
+@pytest.mark.requirement("sync.now")
+def test_waiting_sends_at_once_what_waited_for_a_later_time(
+    machine: Machine, project: str, sync_now: SyncNow
+) -> None:
+    draft = machine.create(project, "a.md", "# A\n")
+    machine.network.faults.extend([drop_request] * 3)
+    machine.step()
+    assert machine.statuses(draft.draft_id) in (["retrying"], ["queued"])
+    machine.network.faults.clear()
+    assert sync_now(SyncCall(wait=True, timeout_seconds=20)).pending == 0
+
+
+@pytest.mark.requirement("sync.now")
+def test_waiting_ends_early_when_only_a_person_can_help(
+    machine: Machine, project: str, sync_now: SyncNow
+) -> None:
+    draft = machine.create(project, "a.md", "# A\n")
+    machine.append(draft.draft_id, kind=OperationKind.RENAME, path="CON")
+    result = sync_now(SyncCall(wait=True, timeout_seconds=600))
+    assert (result.pending, result.failed) == (0, 1)
+    machine.network.standing = lambda _request: error("unauthenticated", 401)
+    machine.create(project, "b.md", "# B\n")
+    result = sync_now(SyncCall(wait=True, timeout_seconds=600))
+    assert (result.pending, result.failed) == (1, 1)
+    assert result.error
+
+
+@pytest.mark.requirement("sync.now")
+def test_waiting_for_a_server_that_is_away_ends_with_what_is_left(
+    machine: Machine, project: str, sync_now: SyncNow
+) -> None:
+    machine.create(project, "a.md", "# A\n")
+    machine.network.standing = lambda _request: drop_request
+    result = sync_now(SyncCall(wait=True, timeout_seconds=0.2))
+    assert result.pending == 1
+    assert result.error
+
+
+@pytest.mark.requirement("client.outbox")
+def test_the_outbox_lists_what_is_not_synced_and_retries_under_the_same_id(
+    org: Server, machine: Machine, project: str, worker: SyncWorker
+) -> None:
+    assert worker.run_round(20) is not None
+    outbox = ReadOutbox(machine.store, worker, machine.clock)
+    draft = machine.create(project, "a.md", "# A\n")
+    machine.network.standing = lambda request: (
+        error("path_occupied", 409) if request.method == "POST" else None
+    )
+    assert worker.run_round(20) is not None
+    machine.network.standing = lambda _request: None
+    (item,) = outbox.list(OutboxListCall()).operations
+    assert (item.kind, item.path, item.sync_status) == ("create", "a.md", SyncStatus.FAILED)
+    assert (item.error_code, item.retry_can_help, item.attempts) == ("path_occupied", True, 1)
+    assert outbox.retry(OutboxRetryCall(local_operation_id=item.local_operation_id)).count == 1
+    assert worker.run_round(20) is not None
+    assert outbox.list(OutboxListCall()).operations == []
+    (done,) = outbox.list(OutboxListCall(all=True)).operations
+    assert (done.local_operation_id, done.draft_id) == (item.local_operation_id, draft.draft_id)
+    assert outbox.retry(OutboxRetryCall(local_operation_id=item.local_operation_id)).count == 0
+    assert outbox.retry(OutboxRetryCall()).count == 0
+    with pytest.raises(InterleafError) as refused:
+        outbox.retry(OutboxRetryCall(local_operation_id="lop_none"))
+    assert refused.value.code is ErrorCode.OUTBOX_OPERATION_NOT_FOUND
+
+
+def test_a_merged_draft_is_not_submitted_again(
+    org: Server, machine: Machine, project: str, submit: SubmitDrafts
+) -> None:
+    draft = machine.create(project, "a.md", "# A\n")
+    machine.settle()
+    merge(org.ada, project, [draft.draft_id])
+    machine.settle()
+    with pytest.raises(InterleafError) as refused:
+        submit(SubmitCall(drafts=[draft.draft_id]))
+    assert refused.value.code is ErrorCode.DRAFT_NOT_OPEN
