@@ -23,7 +23,7 @@ import structlog
 from filelock import FileLock, Timeout
 from flask import Flask
 
-from client.config import Settings
+from client.config import ENV_PREFIX, Settings
 from client.daemon.connection import DaemonConnection
 from client.daemon.local_server import LocalServer, make_private_or_refuse
 from client.daemon.log import configure_log
@@ -46,8 +46,11 @@ class Resident(Protocol):
     def start(self) -> None:
         """Start the background threads."""
 
+    def begin_stop(self) -> None:
+        """Tell them to end, and let calls that wait for them return; does not wait itself."""
+
     def stop(self) -> None:
-        """End them and close the store; takes a few seconds at most."""
+        """Wait for them, a second or two at most, and close the store."""
 
 
 Build = Callable[[Settings], Resident]
@@ -76,7 +79,7 @@ def run_daemon(settings: Settings, build: Build | None = None) -> int:
             _stop_on_signals(server)
             resident.start()
             log.info("started", pid=os.getpid())
-            server.run()
+            server.run(resident.begin_stop)
         finally:
             resident.stop()
             log.info("stopped", pid=os.getpid())
@@ -213,8 +216,9 @@ _started: list[subprocess.Popen[bytes]] = []
 def _spawn(settings: Settings, places: Places) -> tuple[subprocess.Popen[bytes], Path]:
     errors = places.log.with_name("daemon.start")
     descriptor = os.open(errors, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    # Paths made absolute here: the daemon runs in another directory.
     given = {
-        f"INTERLEAF_{name.upper()}": str(value)
+        ENV_PREFIX + name.upper(): str(value.expanduser().absolute() if isinstance(value, Path) else value)
         for name, value in settings.model_dump(exclude_defaults=True).items()
     }
     try:
@@ -224,7 +228,7 @@ def _spawn(settings: Settings, places: Places) -> tuple[subprocess.Popen[bytes],
             stdout=subprocess.DEVNULL,
             stderr=descriptor,
             cwd=places.home,  # any other would keep a directory of the user from being unmounted
-            env={**os.environ, **given, "INTERLEAF_HOME": str(places.home)},
+            env={**os.environ, **given},
             start_new_session=True,
         )
     finally:

@@ -28,7 +28,7 @@ from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.local_address import USE_PORT, find_address, unavailable
 from shared_schema.places import Places, is_private, make_private
 
-DRAIN_SECONDS: Final = 4.0
+DRAIN_SECONDS: Final = 3.0
 """How long calls that are being answered may take after the stop was asked for."""
 CONNECT_SECONDS: Final = 2.0
 _IDLE_SECONDS: Final = 60.0
@@ -86,13 +86,17 @@ class LocalServer:
         """Whether a stop was asked for."""
         return self._stopping.is_set()
 
-    def run(self) -> None:
-        """Serve until ``stop``; then take no new connections and let running calls end."""
+    def run(self, on_stopping: Callable[[], None] = lambda: None) -> None:
+        """Serve until ``stop``; then take no new connections and let running calls end.
+
+        ``on_stopping`` is called between the two, to end what such calls may be waiting for.
+        """
         connections = self._server._map  # waitress runs its loop over it in the same way
         while not self._stopping.is_set():
             wasyncore.loop(timeout=_IDLE_SECONDS, use_poll=True, map=connections, count=1)
         self._remove_address()
         wasyncore.dispatcher.close(self._server)
+        on_stopping()
         give_up_at = time.monotonic() + DRAIN_SECONDS
         while self._busy() and time.monotonic() < give_up_at:
             wasyncore.loop(timeout=0.05, use_poll=True, map=connections, count=1)

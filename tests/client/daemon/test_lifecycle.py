@@ -17,9 +17,10 @@ from client.config import Settings
 from client.daemon import lifecycle
 from client.daemon.connection import DaemonConnection
 from client.daemon.lifecycle import hello, lock_is_held, start_daemon, stop_daemon
-from shared_schema.daemon_contract import Empty, Hello, IndexStatus, ProjectCall, runtime_marker
+from shared_schema.daemon_contract import DaemonStatus, Empty, Hello, IndexStatus, ProjectCall, runtime_marker
 from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.places import find_places, make_private
+from tests.client.daemon.real_daemon import settings
 
 WAIT = 30.0
 
@@ -41,6 +42,7 @@ class Small:
         handlers |= {"hello": lambda _p: Hello(marker=runtime_marker(), pid=os.getpid()), "stop": stop}
         return create_app(Dispatcher(runtime_marker(), handlers, lambda _d: None), token=token)
     def start(self): print("started", flush=True)
+    def begin_stop(self): pass
     def stop(self): print("stopped", flush=True)
 
 try:
@@ -174,3 +176,23 @@ def test_starting_where_one_runs_answers_with_that_one(tmp_path: Path) -> None:
         assert line_of(process) == "started"
         assert start_daemon(Settings(home=tmp_path), timeout=WAIT).pid == process.pid
     assert len(lifecycle._started) == spawned
+
+
+@pytest.mark.requirement("daemon.lifecycle")
+def test_the_whole_daemon_starts_detached_answers_and_stops(tmp_path: Path) -> None:
+    made = settings(tmp_path)
+    try:
+        running = start_daemon(made, timeout=WAIT)
+        assert running.marker == runtime_marker()
+        assert os.getsid(running.pid) != os.getsid(0)
+        assert start_daemon(made, timeout=WAIT) == running
+        with DaemonConnection(made.places, timeout=WAIT) as daemon:
+            status = daemon.call("daemon_status", Empty(), DaemonStatus)
+        assert (status.pid, status.home, status.projects) == (running.pid, str(tmp_path), [])
+    finally:
+        assert stop_daemon(made, timeout=WAIT)
+    assert not made.places.socket.exists()
+    events = [json.loads(line)["event"] for line in made.places.log.read_text().splitlines()]
+    assert (events[0], events[-1]) == ("started", "stopped")
+    made_files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.stat().st_mode & 0o077 for path in made_files} == {0}
