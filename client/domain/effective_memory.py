@@ -18,12 +18,15 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from client.domain.local_draft import BrokenDraft, LocalDraft
 from shared_schema.drafts import Freshness, Reconciliation
 from shared_schema.memory import OrgSource, Provenance, PublishedResource, ResourceState, Scope
 from shared_schema.rules.hashing import canonical_json, content_hash
 from shared_schema.rules.text import title_of
+
+_V = TypeVar("_V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +170,8 @@ def update(
     """
     candidates, broken_now = _candidates(installed, published, drafts)
     broken = {draft: resource for draft, resource in memory.broken.items() if resource not in changed}
-    visible, hidden = dict(memory.by_id), dict(memory.hidden)
-    adaptations = dict(memory._adaptations)
+    visible, hidden = _copied(memory.by_id), _copied(memory.hidden)
+    adaptations = _copied(memory._adaptations)
     moved: set[str] = set()
     for resource_id in changed:
         former, item = visible.pop(resource_id, None), candidates.get(resource_id)
@@ -202,7 +205,7 @@ def _assemble(
     adaptations: dict[str, tuple[str, ...]],
     broken: dict[str, str],
 ) -> EffectiveMemory:
-    adapted_by = dict(former.adapted_by)
+    adapted_by = _copied(former.adapted_by)
     for source in {*changed, *(found for item in changed for found in _sources(visible.get(item)))}:
         adapted_by.pop(source, None)
         if source in adaptations:
@@ -219,6 +222,11 @@ def _assemble(
     memory.__dict__["by_id"] = visible
     memory.__dict__["_adaptations"] = adaptations
     return memory
+
+
+def _copied(mapping: Mapping[str, _V]) -> dict[str, _V]:
+    # dict.copy() clones the table as a whole; dict(mapping) inserts one by one after a deletion.
+    return mapping.copy() if isinstance(mapping, dict) else dict(mapping)
 
 
 def _spliced(

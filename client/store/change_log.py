@@ -42,13 +42,17 @@ class ChangeLog:
 
     def between(self, project_id: str, older: int, newer: int) -> frozenset[str] | None:
         """Return the ids that changed after ``older`` up to ``newer``; None: compute all anew."""
-        with self._lock:
-            changes = [change for change in self._changes[project_id] if older < change.version <= newer]
-        if [change.version for change in changes] != list(range(older + 1, newer + 1)):
-            return None
         ids: set[str] = set()
-        for change in changes:
-            if change.resource_ids is None:
-                return None
-            ids |= change.resource_ids
-        return frozenset(ids)
+        expected = newer
+        with self._lock:
+            # From the newest on: a reader is hardly ever more than a few versions behind.
+            for change in reversed(self._changes[project_id]):
+                if expected == older:
+                    break
+                if change.version > newer:
+                    continue
+                if change.version != expected or change.resource_ids is None:
+                    return None
+                ids |= change.resource_ids
+                expected -= 1
+        return frozenset(ids) if expected == older else None

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, and_, delete, func, or_, select, update
 
+from client.store.prepared import prepared_insert
 from client.store.tables import metadata
 from shared_schema.drafts import DraftOperation
 from shared_schema.sync_status import ParkingCause, SyncStatus
@@ -20,6 +21,7 @@ from shared_schema.sync_status import ParkingCause, SyncStatus
 _OUTBOX = metadata.tables["outbox"]
 _OPERATION = metadata.tables["operation"]
 _DRAFT = metadata.tables["draft"]
+_ADD = prepared_insert(_OUTBOX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class OutboxRepository:
 
     def add(self, row: OutboxRow) -> None:
         """Insert the row of a new operation."""
-        self._connection.execute(insert(_OUTBOX).values(**_columns(row)))
+        _ADD.run(self._connection, _columns(row))
 
     def get(self, operation_id: str) -> OutboxRow | None:
         """Return one row, or None."""
@@ -211,7 +213,7 @@ def _due(now: int, table: Any = _OUTBOX) -> Any:
 
 
 def _columns(row: OutboxRow) -> dict[str, object]:
-    columns = asdict(row)
+    columns: dict[str, object] = {name: getattr(row, name) for name in OutboxRow.__slots__}
     columns["sync_status"] = row.sync_status.value
     columns["cause"] = row.cause.value if row.cause else None
     return columns

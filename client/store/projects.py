@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 from sqlalchemy.dialects.sqlite import insert
 
+from client.store.prepared import Prepared
 from client.store.tables import metadata
 from shared_schema.org_contract import DEFAULT_GUIDE_PATH
 
 _PROJECT = metadata.tables["project"]
 _BINDING = metadata.tables["binding"]
+
+# Part of every read and every write.
+_GET = Prepared(select(_PROJECT).where(_PROJECT.c.project_id == bindparam("project")))
+_RAISE_VERSION = Prepared(
+    update(_PROJECT)
+    .where(_PROJECT.c.project_id == bindparam("project"))
+    .values(projection_version=_PROJECT.c.projection_version + 1)
+    .returning(_PROJECT.c.projection_version)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +56,12 @@ class ProjectRepository:
 
     def get(self, project_id: str) -> ProjectRow | None:
         """Return one Project, or None."""
-        return _project(
-            self._connection.execute(select(_PROJECT).where(_PROJECT.c.project_id == project_id)).first()
-        )
+        return next((_project(row) for row in _GET.run(self._connection, {"project": project_id})), None)
 
     def all(self) -> tuple[ProjectRow, ...]:
         """Return every Project by name, the ones without access too."""
         rows = self._connection.execute(select(_PROJECT).order_by(_PROJECT.c.name, _PROJECT.c.project_id))
-        return tuple(ProjectRow(**row._mapping) for row in rows)
+        return tuple(map(_project, rows))
 
     def put(self, project: ProjectRow) -> None:
         """Insert or change one Project, except for its projection version."""
@@ -64,17 +73,13 @@ class ProjectRepository:
 
     def raise_version(self, project_id: str) -> int:
         """Raise the projection version and return the new one. Use ``UnitOfWork.touch``."""
-        statement = (
-            update(_PROJECT)
-            .where(_PROJECT.c.project_id == project_id)
-            .values(projection_version=_PROJECT.c.projection_version + 1)
-            .returning(_PROJECT.c.projection_version)
-        )
-        return int(self._connection.execute(statement).scalar_one())
+        [row] = _RAISE_VERSION.run(self._connection, {"project": project_id})
+        return int(row.projection_version)
 
 
-def _project(row: Row[tuple[object, ...]] | None) -> ProjectRow | None:
-    return None if row is None else ProjectRow(**row._mapping)
+def _project(row: Any) -> ProjectRow:
+    fields = row._asdict()
+    return ProjectRow(**fields | {"access": bool(row.access)})
 
 
 @dataclass(frozen=True, slots=True)

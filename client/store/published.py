@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import Connection, Row, Select, delete, exists, func, select
+from sqlalchemy import Connection, bindparam, delete, exists, func, select
 from sqlalchemy.dialects.sqlite import insert
 
+from client.store.prepared import Prepared
 from client.store.tables import metadata
 from shared_schema.memory import OrgSource, PublishedResource, Scope
 
@@ -31,20 +32,24 @@ class PublishedRepository:
 
     def get(self, project_id: str, resource_id: str) -> PublishedResource | None:
         """Return one published resource, or None."""
-        return next(iter(self.some(project_id, [resource_id])), None)
+        rows = _ONE.run(self._connection, {"project": project_id, "resource": resource_id})
+        return next(map(_resource, rows), None)
 
     def some(self, project_id: str, resource_ids: Collection[str]) -> list[PublishedResource]:
         """Return those of the resources that are published."""
+        if len(resource_ids) == 1:
+            one = self.get(project_id, next(iter(resource_ids)))
+            return [] if one is None else [one]
         found: list[PublishedResource] = []
         for batch in _batches(sorted(resource_ids)):
-            statement = _resources(project_id).where(_PUBLISHED.c.resource_id.in_(batch))
-            found += map(_resource, self._connection.execute(statement))
+            found += map(
+                _resource, self._connection.execute(_SOME, {"project": project_id, "resources": batch})
+            )
         return found
 
     def all(self, project_id: str) -> list[PublishedResource]:
         """Return every published resource by id."""
-        statement = _resources(project_id).order_by(_PUBLISHED.c.resource_id)
-        return [_resource(row) for row in self._connection.execute(statement)]
+        return [_resource(row) for row in self._connection.execute(_ALL, {"project": project_id})]
 
     def count(self, project_id: str) -> int:
         """Return how many resources are published."""
@@ -95,15 +100,17 @@ class PublishedRepository:
 _SOURCE: Final = ("source_resource_id", "source_commit_id")
 
 
-def _resources(project_id: str) -> Select[Any]:
-    return (
-        select(_PUBLISHED, _BLOB.c.body)
-        .join(_BLOB, _BLOB.c.content_hash == _PUBLISHED.c.content_hash)
-        .where(_PUBLISHED.c.project_id == project_id)
-    )
+_ALL: Final = (
+    select(_PUBLISHED, _BLOB.c.body)
+    .join(_BLOB, _BLOB.c.content_hash == _PUBLISHED.c.content_hash)
+    .where(_PUBLISHED.c.project_id == bindparam("project"))
+    .order_by(_PUBLISHED.c.resource_id)
+)
+_ONE: Final = Prepared(_ALL.where(_PUBLISHED.c.resource_id == bindparam("resource")))
+_SOME: Final = _ALL.where(_PUBLISHED.c.resource_id.in_(bindparam("resources", expanding=True)))
 
 
-def _resource(row: Row[Any]) -> PublishedResource:
+def _resource(row: Any) -> PublishedResource:
     # Checked when it was pulled; validating ten thousand rows again would cost more than reading them.
     return PublishedResource.model_construct(
         resource_id=row.resource_id,
@@ -128,7 +135,7 @@ def _row(project_id: str, resource: PublishedResource) -> dict[str, object]:
     }
 
 
-def source_of(row: Row[Any]) -> OrgSource | None:
+def source_of(row: Any) -> OrgSource | None:
     """Return the Org source that a row's two columns name, or None."""
     if row.source_resource_id is None or row.source_commit_id is None:
         return None

@@ -117,6 +117,7 @@ class DraftTable(Table, table=True):
             unique=True,
             sqlite_where=text("status IN ('open', 'submitted')"),
         ),
+        Index("ix_draft_project_id_resource_id", "project_id", "resource_id"),
         Index("ix_draft_project_id_status", "project_id", "status"),
         {"sqlite_autoincrement": True},
     )

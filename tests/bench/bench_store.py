@@ -1,7 +1,7 @@
 """How long a store and a load take in a Project of 10,000 resources, beside a bare durable insert.
 
-Run: ``python tests/bench/bench_store.py [RESOURCES] [ROUNDS]``. Prints milliseconds. Not collected by pytest:
-times belong to the machine that measured them.
+Run: ``python -m tests.bench.bench_store [RESOURCES] [ROUNDS]``. Prints milliseconds. pytest does not
+collect it: times belong to the machine that measured them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from client.clock import system_clock
@@ -39,20 +40,20 @@ def main(resources: int = 10_000, rounds: int = 300) -> None:
         bare = _bare_insert(home / "bare.db")
         times: dict[str, list[float]] = {"bare insert": [], "create": [], "update": [], "load": []}
         for i in range(rounds):
-            times["bare insert"].append(_timed(lambda i=i: bare(i)))
-            times["create"].append(_timed(lambda i=i: save("prj_1", _create(i))))
-            times["update"].append(_timed(lambda i=i: save("prj_1", _update(memory, i * 7 % resources))))
-            times["load"].append(
-                _timed(
-                    lambda i=i: load("prj_1", tool_contract.Load(ids=[f"docs/{i % 100:02}/page-{i:05}.md"]))
-                )
-            )
+            edit, wanted = _update(memory, i * 7 % resources), f"docs/{i % 100:02}/page-{i:05}.md"
+            actions: dict[str, Callable[[], object]] = {
+                "bare insert": partial(bare, i),
+                "create": partial(save, "prj_1", _create(i)),
+                "update": partial(save, "prj_1", edit),
+                "load": partial(load, "prj_1", tool_contract.Load(ids=[wanted])),
+            }
+            for name, action in actions.items():
+                times[name].append(_timed(action))
         for name, measured in times.items():
             print(f"{name:12} p50 {_share(measured, 0.5):6.2f}  p95 {_share(measured, 0.95):6.2f}")
+        floor = _share(times["bare insert"], 0.95)
         for name in ("create", "update"):
-            print(
-                f"{name} / bare insert at p95: {_share(times[name], 0.95) / _share(times['bare insert'], 0.95):.2f}"
-            )
+            print(f"{name} / bare insert at p95: {_share(times[name], 0.95) / floor:.2f}")
         store.close()
 
 

@@ -109,6 +109,8 @@ CREATE TABLE draft (
     CONSTRAINT fk_draft_project_id_project FOREIGN KEY(project_id) REFERENCES project (project_id)
 );
 
+CREATE INDEX ix_draft_project_id_resource_id ON draft (project_id, resource_id);
+
 CREATE INDEX ix_draft_project_id_status ON draft (project_id, status);
 
 CREATE UNIQUE INDEX uq_draft_active ON draft (project_id, resource_id) WHERE status IN ('open', 'submitted');

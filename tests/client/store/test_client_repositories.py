@@ -1,11 +1,11 @@
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy.exc import IntegrityError
 
 from client.domain.local_draft import LocalDraft
 from client.store.account import AccountRow, SyncStateRow
@@ -90,7 +90,7 @@ def test_a_draft_comes_back_as_it_was_stored(store: Store) -> None:
 @pytest.mark.requirement("store.one_draft")
 def test_the_database_itself_refuses_a_second_active_draft_on_a_resource(store: Store) -> None:
     add(store, draft("drf_1"))
-    with pytest.raises(IntegrityError):
+    with pytest.raises(sqlite3.IntegrityError):
         add(store, draft("drf_2"))
     add(store, draft("drf_3", project_id="prj_2"))
     with store.write() as uow:
