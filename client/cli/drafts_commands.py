@@ -47,8 +47,9 @@ def list_drafts(
 ) -> None:
     """List your Drafts and how they stand.
 
-    Status says where a Draft is in its life, freshness whether the published text moved since,
-    reconciliation whether both go together, and sync whether the server has it. In a directory
+    Status says where a Draft is in its life (open, submitted), freshness whether the published
+    text moved since (current, behind), then, once known, whether both go together (clean,
+    conflicts), and sync whether the server has it (queued to synced). In a directory
     without a Project: the Drafts of all Projects.
     """
     call = DraftListCall(project=chosen_or_all(project), all=every)
@@ -57,7 +58,7 @@ def list_drafts(
         found,
         as_json,
         lambda: table(
-            ["Draft", "Path, status, freshness, reconciliation, sync"],
+            ["Draft", "Path; status, freshness, sync"],
             [[item.id, styled(item.path, "bold", _standing(item))] for item in found.drafts],
             empty="No Draft. Write one with: interleaf draft create, or interleaf draft edit",
         ),
@@ -105,7 +106,7 @@ def create(
 def create_draft(project: str, scope: Scope, path: str, body: str, description: str | None) -> DraftChanged:
     """Write a new document as a Draft."""
     call = DraftCreateCall(project=project, scope=scope, path=path, body=body, description=description)
-    with explained("Change that document with: interleaf draft edit PATH", ErrorCode.PATH_OCCUPIED):
+    with explained(f"Change the document there with: interleaf draft edit {path}", ErrorCode.PATH_OCCUPIED):
         return ask("create_draft", call, DraftChanged)
 
 
@@ -225,11 +226,8 @@ def submit(
 def discard(draft: DraftArgument, project: InProject = None, as_json: Json = False) -> None:
     """Drop a Draft; what is published stays as it is."""
     changed = ask("discard_draft", draft_call(draft, project), DraftChanged)
-    show(
-        changed,
-        as_json,
-        lambda: say(f"Discarded {changed.draft_id} ({changed.path or changed.resource_id})."),
-    )
+    what = changed.path or (changed.resource_id if draft.startswith("drf_") else draft)
+    show(changed, as_json, lambda: say(f"Discarded {changed.draft_id} ({what})."))
 
 
 def draft_call(draft: str, project: str | None) -> DraftCall:
@@ -238,7 +236,10 @@ def draft_call(draft: str, project: str | None) -> DraftCall:
 
 
 def _standing(item: DraftItem) -> str:
-    words = [item.status.value, item.freshness.value, item.reconciliation.value, item.sync_status.value]
+    words = [item.status.value, item.freshness.value]
+    if item.reconciliation is not Reconciliation.UNKNOWN:
+        words.append(item.reconciliation.value)
+    words.append(item.sync_status.value)
     if item.scope is Scope.ORG:
         words.append("for the Organization")
     if item.adapts:
@@ -286,5 +287,6 @@ def _print(found: DraftDetail) -> None:
 def state_changes(old_path: str, path: str, old_text: str, text: str) -> list[tuple[str, str | None]]:
     """Return rows for what a diff of the bodies does not show: a new path, another description."""
     moved = f"{old_path} → {path}" if old_path and path and old_path != path else None
-    described = f"{old_text or 'none'} → {text or 'none'}" if old_text != text and path else None
-    return [("Moves", moved), ("Description", described)]
+    described = f"{old_text} → {text or 'none'}" if old_text else text
+    changed = described if path and old_text != text else None
+    return [("Moves", moved), ("Description", changed)]

@@ -72,31 +72,36 @@ def _print_json(error: InterleafError) -> None:
 
 
 def _lines(error: InterleafError) -> Iterator[str]:
-    from shared_schema.errors import ERRORS
-
     yield f"error: {visible(error.message)}"
     for field in error.details.get("fields", []):
         if isinstance(field, dict):
             name, problem = str(field.get("field", "")), str(field.get("problem", ""))
             if problem and problem not in error.message:
                 yield f"       {visible_line(name)}: {visible_line(problem)}"
-    for name in ("missing", "suggestions"):
-        if error.details.get(name):
-            yield f"       {name}: {visible_line(_flat(error.details[name]))}"
+    missing, near = error.details.get("missing"), error.details.get("suggestions")
+    if isinstance(missing, list):
+        for name in missing:
+            found = near.get(name) if isinstance(near, dict) else None
+            perhaps = f" (perhaps {', '.join(map(str, found))})" if found else ""
+            yield f"       missing: {visible_line(f'{name}{perhaps}')}"
     yield f"code:  {error.code}"
-    remedy = str(error.details.get("next") or ERRORS[error.code].remedy)
-    if remedy.rstrip(".") not in error.message:
-        yield f"next:  {visible(remedy)}"
+    if step := _next_step(error):
+        yield f"next:  {visible(step)}"
     if request := error.details.get("request_id"):
         yield f"id:    {visible_line(str(request))} (in the server's log)"
 
 
-def _flat(value: Any) -> str:
-    if isinstance(value, dict):
-        return "; ".join(f"{key}: {_flat(item)}" for key, item in value.items())
-    if isinstance(value, list):
-        return ", ".join(map(_flat, value))
-    return str(value)
+def _next_step(error: InterleafError) -> str | None:
+    """Return what to do now, unless the message has said it."""
+    from shared_schema.errors import ERRORS
+
+    if given := error.details.get("next"):
+        return str(given)
+    if error.code is ErrorCode.INTERNAL_ERROR and "id" not in error.details:
+        return None
+    remedy = ERRORS[error.code].remedy
+    said = "interleaf " in error.message or remedy.rstrip(".") in error.message
+    return None if said else remedy
 
 
 def _unforeseen(error: Exception) -> InterleafError:

@@ -84,7 +84,6 @@ def _print(found: LoadedResource) -> None:
             ("Description", found.description or None),
             ("Adapts", adapts),
             ("Draft", state),
-            ("Hash", found.content_hash),
         ]
     )
     say()

@@ -94,7 +94,7 @@ def styled(value: str, style: str = "", below: str = "") -> Text:
     """Return a cell: one visible line in ``style``, and a dim line ``below`` it."""
     from rich.text import Text
 
-    text = Text(visible_line(value), style=style)
+    text = Text().append(visible_line(value), style=style)
     if below:
         text.append("\n" + visible_line(below), style="dim")
     return text

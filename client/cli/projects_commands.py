@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -42,7 +43,7 @@ def create(
 
     def human() -> None:
         say(f"Created {project.name} ({project.project_id}).")
-        say("Connect a directory with: interleaf project bind NAME")
+        say(f"Connect a directory with: interleaf project bind {shlex.quote(project.name)}")
 
     show(_as_json(project), as_json, human)
 
@@ -85,7 +86,10 @@ def show_project(
         ("Guide", found.guide_path),
         ("Reviews need", count(policy.required_approvals, "approval")),
         ("Own approval", "counts" if policy.allow_self_approval else "does not count"),
-        ("Commit", f"{found.ref.commit_id} (number {found.ref.seq})" if found.ref.commit_id else "none yet"),
+        (
+            "Commit",
+            f"{found.ref.commit_id[:12]} (number {found.ref.seq})" if found.ref.commit_id else "none yet",
+        ),
     ]
     show(_as_json(found), as_json, lambda: facts(rows))
 

@@ -26,7 +26,7 @@ def network_errors() -> Iterator[None]:
         raise InterleafError(
             ErrorCode.ORG_SERVER_UNAVAILABLE,
             f"The Organization server did not answer ({type(error).__name__}). "
-            "Check its address and the network; Interleaf tries again by itself.",
+            "Check its address and the network.",
         ) from error
     except (httpx.DecodingError, httpx.InvalidURL) as error:
         raise unreadable(type(error).__name__) from error
