@@ -10,7 +10,7 @@ import typer
 
 from client.cli.local import ask
 from client.cli.options import Json
-from client.cli.output import say, show
+from client.cli.output import count, say, show
 from client.cli.taught import verb
 from shared_schema.daemon_contract import Account, Count, Empty, LoginCall
 from shared_schema.errors import ErrorCode, InterleafError
@@ -69,5 +69,7 @@ def _read_token(from_stdin: bool) -> str:
 def logout(as_json: Json = False) -> None:
     """Forget the token on this machine. Drafts and published memory stay; nothing is sent any more."""
     answer = ask("logout", Empty(), Count)
-    was = "Signed out." if answer.count else "Nobody was signed in."
-    show(answer, as_json, lambda: say(was))
+    waiting = (
+        f" {count(answer.count, 'operation')} will be sent after the next sign-in." if answer.count else ""
+    )
+    show(answer, as_json, lambda: say(f"Signed out.{waiting}"))

@@ -99,6 +99,8 @@ def _next_step(error: InterleafError) -> str | None:
         return str(given)
     if error.code is ErrorCode.INTERNAL_ERROR and "id" not in error.details:
         return None
+    if error.code in (ErrorCode.INVALID_ARGUMENTS, ErrorCode.INVALID_PATH):
+        return None  # Their remedies point at details, which stand in the words above.
     remedy = ERRORS[error.code].remedy
     said = "interleaf " in error.message or remedy.rstrip(".") in error.message
     return None if said else remedy
