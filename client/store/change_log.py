@@ -20,8 +20,9 @@ class Change(NamedTuple):
 class ChangeLog:
     """A memory aid, never the truth: whoever finds a gap reads the tables instead.
 
-    A change is noted before its transaction commits and withdrawn when it does not, so a version
-    that a reader can see is never missing here because of timing.
+    A change is noted before its transaction commits, so a version that a reader can see is never
+    missing here because of timing. Of a version that was rolled back and then given again, the
+    later note holds.
     """
 
     def __init__(self) -> None:
@@ -33,25 +34,18 @@ class ChangeLog:
         with self._lock:
             self._changes[project_id].append(change)
 
-    def withdraw(self, project_id: str, version: int) -> None:
-        """Forget a version whose transaction was rolled back."""
-        with self._lock:
-            changes = self._changes[project_id]
-            while changes and changes[-1].version >= version:
-                changes.pop()
-
     def between(self, project_id: str, older: int, newer: int) -> frozenset[str] | None:
         """Return the ids that changed after ``older`` up to ``newer``; None: compute all anew."""
         ids: set[str] = set()
         expected = newer
         with self._lock:
-            # From the newest on: a reader is hardly ever more than a few versions behind.
+            # From the newest on: few versions are read, and the later note of a version comes first.
             for change in reversed(self._changes[project_id]):
                 if expected == older:
                     break
-                if change.version > newer:
+                if change.version > expected:
                     continue
-                if change.version != expected or change.resource_ids is None:
+                if change.version < expected or change.resource_ids is None:
                     return None
                 ids |= change.resource_ids
                 expected -= 1

@@ -55,7 +55,7 @@ class UnitOfWork:
         self.runs = RunRepository(connection)
         self.activation_states = ActivationStateRepository(connection)
         self._changes = changes
-        self._touched: dict[str, int] = {}
+        self._touched: set[str] = set()
 
     def touch(self, project_id: str, resource_ids: Collection[str] | None = None) -> int:
         """Raise a Project's projection version, because what it shows changes; return the new one.
@@ -66,7 +66,7 @@ class UnitOfWork:
         if self._changes is None:
             raise RuntimeError("what a Project shows is changed by writing transactions only")
         version = self.projects.raise_version(project_id)
-        self._touched.setdefault(project_id, version)
+        self._touched.add(project_id)
         ids = None if resource_ids is None else frozenset(resource_ids)
         self._changes.note(project_id, Change(version, ids))
         return version
@@ -74,12 +74,6 @@ class UnitOfWork:
     def touched(self, project_id: str) -> bool:
         """Tell whether this transaction changed what the Project shows."""
         return project_id in self._touched
-
-    def withdraw_touches(self) -> None:
-        """Forget the noted changes; the transaction was rolled back."""
-        if self._changes is not None:
-            for project_id, version in self._touched.items():
-                self._changes.withdraw(project_id, version)
 
 
 class Store:
@@ -120,7 +114,6 @@ class Store:
             except BaseException:
                 # SQLite has already rolled back when the disk is full; this is harmless then.
                 transaction.rollback()
-                unit.withdraw_touches()
                 raise
 
     def backup(self, target: Path) -> None:

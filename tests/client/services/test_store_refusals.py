@@ -11,7 +11,7 @@ from sqlalchemy import text
 from shared_schema import limits, tool_contract
 from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.rules.hashing import content_hash
-from tests.client.local_world import OWN, PROJECT, LocalWorld, published
+from tests.client.local_world import OWN, PROJECT, REFERENCE, LocalWorld, published
 
 REFUSALS: dict[str, tuple[ErrorCode, Callable[[LocalWorld], object]]] = {
     "create on a taken path": (ErrorCode.PATH_OCCUPIED, lambda w: w.create("own.md")),
@@ -127,6 +127,20 @@ def test_an_adaptation_cannot_leave_while_the_path_of_its_source_is_taken(
 
     with pytest.raises(InterleafError) as refused:
         getattr(world, leave)(adapted.resource_id)
+
+    assert refused.value.code is ErrorCode.PATH_OCCUPIED
+
+
+@pytest.mark.requirement("store.path_occupied")
+def test_a_published_adaptation_cannot_be_deleted_while_the_path_of_its_hidden_source_is_taken(
+    world: LocalWorld,
+) -> None:
+    adaptation = published("mem_a", "moved.md", org_source=REFERENCE.org_source)
+    world.publish([adaptation, REFERENCE], commit="c2", seq=2)
+    world.create("ref.md")
+
+    with pytest.raises(InterleafError) as refused:
+        world.delete("mem_a")
 
     assert refused.value.code is ErrorCode.PATH_OCCUPIED
 

@@ -102,9 +102,15 @@ def test_the_change_log_names_what_changed_and_admits_gaps() -> None:
     assert log.between("q", 0, 1) is None
     log.note("p", Change(3, None))
     assert log.between("p", 1, 3) is None
-    log.withdraw("p", 2)
+
+
+def test_of_a_version_that_was_rolled_back_the_later_note_holds() -> None:
+    log = ChangeLog()
+    log.note("p", Change(1, frozenset({"a"})))
+    log.note("p", Change(2, frozenset({"rolled back"})))
     assert log.between("p", 0, 1) == {"a"}
-    assert log.between("p", 0, 2) is None
+    log.note("p", Change(2, frozenset({"b"})))
+    assert log.between("p", 0, 2) == {"a", "b"}
 
 
 def test_the_change_log_forgets_the_oldest() -> None:
