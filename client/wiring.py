@@ -29,6 +29,7 @@ from client.daemon.methods import Services, handlers
 from client.daemon.status import StatusReport
 from client.domain.activation_state import EXPIRES_AFTER
 from client.index.manager import IndexManager
+from client.index.searcher import Searcher
 from client.index.vector_cache import VectorCache
 from client.models.resident import ResidentModels, SearchModels, find_profile
 from client.services.activate_memory import ActivateMemory
@@ -81,6 +82,7 @@ class Daemon:
         self.index = IndexManager(
             self.places.index / "projects", self.memory.get, self.models.embedder, self.cache
         )
+        self.searcher = Searcher(self.cache)
         self.account = self._sign_in()
         self.worker = self._sync_worker()
         self.bindings = BindDirectories(self.store, system_clock)
@@ -143,6 +145,7 @@ class Daemon:
         """Forget the texts of a Project that may not be read any more."""
         self.memory.forget(project_id)
         self.index.forget(project_id)
+        self.services.activate.forget(project_id)
         self.guides.refresh()
 
     def account_changed(self) -> None:
@@ -189,7 +192,14 @@ class Daemon:
         writing = (self.store, self.memory, system_clock, new_id, self.written)
         read_drafts = ReadDrafts(self.store, self.memory)
         activate = ActivateMemory(
-            self.store, self.memory, self.index, self.models, system_clock, new_id, signing_key(self.store)
+            self.store,
+            self.memory,
+            self.index,
+            self.searcher,
+            self.models,
+            system_clock,
+            new_id,
+            signing_key(self.store),
         )
         return Services(
             marker=self.marker,

@@ -11,7 +11,7 @@ import time
 from typing import Final, Literal
 
 Prefix = Literal[
-    "mem", "drf", "lop", "prj", "rev", "cmt", "usr", "rcn", "tok", "run", "org", "ins", "inb", "evt"
+    "mem", "drf", "lop", "prj", "rev", "cmt", "usr", "rcn", "tok", "run", "sta", "org", "ins", "inb", "evt"
 ]
 
 RESOURCE_PREFIXES: Final = ("mem", "ctx", "rul", "wfl")
