@@ -154,7 +154,7 @@ def outage(team: Team, maya: Machine) -> None:
         )
 
         def status() -> str:
-            return next(d["sync_status"] for d in maya.drafts() if d["id"] == stored["draft_id"])
+            return next(str(d["sync_status"]) for d in maya.drafts() if d["id"] == stored["draft_id"])
 
         wait_until(lambda: status() == "retrying", "the operation to be retrying")
         say(f"    sync status: {status()}")

@@ -8,7 +8,7 @@ import pytest
 
 from org_server.http.openapi import document
 from org_server.wiring import ROUTES
-from shared_schema.daemon_contract import RELEASE
+from shared_schema.release import RELEASE
 from tools.generate_docs import DOCS, PAGES
 
 ROOT = Path(__file__).resolve().parent.parent

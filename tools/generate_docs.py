@@ -10,19 +10,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import click
 import typer.main
 from pydantic_settings import BaseSettings
 
-from client.cli.app import app as client_app
+from client.cli.app import build_app
 from client.config import Settings as ClientSettings
 from org_server.cli.main import app as server_app
 from org_server.config import Settings as ServerSettings
 from org_server.http.openapi import document
 from org_server.wiring import ROUTES
-from shared_schema.daemon_contract import RELEASE
 from shared_schema.errors import ERRORS, Kind
 from shared_schema.org_contract import API_PREFIX
+from shared_schema.release import RELEASE
 from shared_schema.tool_contract import answer_schemas, input_schema, output_schema
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -55,33 +54,35 @@ def commands_page() -> str:
         '1 an error (`{"error": {…}}` with `--json`), 2 a wrong call, 130 interrupted.',
         "",
     ]
-    for name, app in (("interleaf", client_app), ("interleaf-server", server_app)):
+    for name, app in (("interleaf", build_app(complete=True)), ("interleaf-server", server_app)):
         lines += [f"# `{name}`", ""]
         for path, command in _commands(typer.main.get_command(app), name):
             lines += _command_section(path, command)
     return "\n".join(lines)
 
 
-def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    if isinstance(command, click.Group):
-        for name in command.list_commands(click.Context(command)):
-            found = command.get_command(click.Context(command), name)
+def _commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Walk a command tree; typer brings a click of its own, so the types are not click's."""
+    if hasattr(command, "list_commands"):
+        context = command.context_class(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
             if found is not None and not found.hidden:
                 yield from _commands(found, f"{path} {name}")
     else:
         yield path, command
 
 
-def _command_section(path: str, command: click.Command) -> list[str]:
+def _command_section(path: str, command: Any) -> list[str]:
     arguments, options = [], []
     for parameter in command.params:
-        if isinstance(parameter, click.Argument):
-            shown = parameter.make_metavar(click.Context(command))
+        if parameter.param_type_name == "argument":
+            shown = parameter.make_metavar(command.context_class(command))
             arguments.append(shown)
             help_text = getattr(parameter, "help", None)
             if help_text:
                 options.append(f"| `{shown}` | {_cell(help_text)} |")
-        elif isinstance(parameter, click.Option) and not parameter.hidden and parameter.name != "help":
+        elif not parameter.hidden and parameter.name != "help":
             names = ", ".join(f"`{name}`" for name in [*parameter.opts, *parameter.secondary_opts])
             options.append(f"| {names} | {_cell(parameter.help or '')} |")
     lines = [f"## `{path}`", "", "```", " ".join([path, *arguments]), "```", ""]
