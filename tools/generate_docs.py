@@ -77,7 +77,7 @@ def _command_section(path: str, command: Any) -> list[str]:
     arguments, options = [], []
     for parameter in command.params:
         if parameter.param_type_name == "argument":
-            shown = parameter.make_metavar(command.context_class(command))
+            shown = str(parameter.metavar or parameter.name).upper()
             arguments.append(shown)
             help_text = getattr(parameter, "help", None)
             if help_text:
