@@ -595,7 +595,7 @@ class ReviewEntry(Contract):
     before: ResourceState
     after: ResourceState
     diff: str
-    """Unified diff of the bodies, headed by the paths."""
+    """Unified diff of the bodies, headed by the paths; of a new adaptation, against its source version."""
 
 
 class Approval(Contract):

@@ -64,6 +64,8 @@ def run_daemon(settings: Settings, build: Build | None = None) -> int:
             or binding the socket says.
     """
     places = settings.places
+    # Databases, downloads and indexes are for their owner alone, whoever writes them.
+    os.umask(0o077)
     for directory in (places.home, places.run, places.log.parent):
         make_private_or_refuse(directory)
     with _lock(places):

@@ -13,11 +13,12 @@ from org_server.services.draft_views import texts_of
 from org_server.services.pages import PageQuery
 from org_server.services.review_content import freeze
 from org_server.services.review_views import OpenReview, examine, policy_of, summarise
-from org_server.store.commits import ref_answer
+from org_server.store.commits import ref_answer, seq_of
 from org_server.store.readable import readable_projects
 from org_server.store.reviews import approvals_of, count_comments, emails, get_review, page_of_reviews
 from org_server.store.tables import ProjectRow, ReviewRow
 from org_server.store.unit_of_work import UnitOfWork, UnitOfWorkFactory
+from org_server.store.versions import state_of, versions_at
 from shared_schema.drafts import Freshness, Reconciliation
 from shared_schema.memory import Scope
 from shared_schema.org_contract import (
@@ -107,9 +108,10 @@ def _entries(uow: UnitOfWork, entries: Sequence[dict[str, Any]]) -> list[ReviewE
     pairs = [
         (HashedState.from_json(entry["before"]), HashedState.from_json(entry["after"])) for entry in entries
     ]
-    texts = texts_of(uow, (state for pair in pairs for state in pair))
+    compared = [_compared(uow, before, after) for before, after in pairs]
+    texts = texts_of(uow, (*(state for pair in pairs for state in pair), *compared))
     answers = []
-    for position, (entry, pair) in enumerate(zip(entries, pairs, strict=True)):
+    for position, (entry, pair, origin) in enumerate(zip(entries, pairs, compared, strict=True)):
         before, after = (state.with_body(texts) for state in pair)
         answers.append(
             ReviewEntry(
@@ -120,10 +122,20 @@ def _entries(uow: UnitOfWork, entries: Sequence[dict[str, Any]]) -> list[ReviewE
                 reconciliation=Reconciliation(entry["reconciliation"]),
                 before=before,
                 after=after,
-                diff=unified_diff(before, after),
+                diff=unified_diff(origin.with_body(texts), after),
             )
         )
     return answers
+
+
+def _compared(uow: UnitOfWork, before: HashedState, after: HashedState) -> HashedState:
+    """Return what a reviewer compares with: of a new adaptation, the source version that it changes."""
+    if before.exists or after.org_source is None:
+        return before
+    source = after.org_source
+    point = (source.resource_id, seq_of(uow, uow.org.id, source.commit_id))
+    version = versions_at(uow, uow.org.id, [point]).get(point)
+    return before if version is None else state_of(version)
 
 
 def _approvals(uow: UnitOfWork, review: ReviewRow, counted: frozenset[str] | None) -> list[Approval]:
