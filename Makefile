@@ -2,7 +2,9 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+# The first that works and is new enough: a shim may exist for a version that is not installed.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
 # Two workers: what the smallest supported machine has.
@@ -16,7 +18,7 @@ help:  ## Show what can be made.
 setup: $(VENV)/.ready  ## Make the virtual environment from the lock file.
 
 $(VENV)/.ready: requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Interleaf needs Python 3.11 or newer; set PYTHON=/path/to/python3" >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Interleaf needs Python 3.11 or newer; set PYTHON=/path/to/python3" >&2; exit 1; }
 	@echo "setting up $(VENV) (about a minute)"
 	@$(PYTHON) -m venv $(VENV) || { echo "The venv module is missing; on Debian: apt-get install python3-venv" >&2; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
