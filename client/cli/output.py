@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from client.cli.visible import escaped_json, visible, visible_line
 
@@ -33,6 +33,10 @@ def print_json(answer: BaseModel | Mapping[str, Any]) -> None:
     """Print one JSON object on one line, in UTF-8."""
     value = dict(answer) if isinstance(answer, Mapping) else answer.model_dump(mode="json")
     sys.stdout.write(escaped_json(json.dumps(value, ensure_ascii=False)) + "\n")
+
+
+_COLUMN: Final = 8
+"""Columns of text that every further cell of a table gets at least."""
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -70,7 +74,9 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str | Text]], *, empty:
         grid.add_column(title, header_style="bold", no_wrap=position == 0, overflow="fold")
     for line in lines:
         grid.add_row(*line)
-    _print(grid)
+    # A long first cell must not squeeze the others out of sight: rather a line that the terminal breaks.
+    longest = max(part.cell_len for line in lines for part in line[0].split("\n"))
+    _print(grid, at_least=longest + sum(2 + max(len(title), _COLUMN) for title in titles[1:]))
 
 
 def _grid() -> Any:
@@ -79,8 +85,9 @@ def _grid() -> Any:
     return Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
 
 
-def _print(grid: Any) -> None:
+def _print(grid: Any, at_least: int = 0) -> None:
     screen = console()
+    screen.width = max(screen.width, at_least)
     if screen.is_terminal:
         screen.print(grid)
         return

@@ -54,6 +54,9 @@ class LocalServer:
                 or when the socket's directory belongs to somebody else.
         """
         self._stopping = threading.Event()
+        # Reentrant: a signal handler runs in the thread that may hold it.
+        self._waking = threading.RLock()
+        self._ended = False
         options: dict[str, Any] = {
             "threads": threads,
             "connection_limit": _CONNECTIONS,
@@ -77,9 +80,11 @@ class LocalServer:
 
     def stop(self) -> None:
         """Ask the loop to end; may be called from any thread and from a signal handler."""
-        if not self._stopping.is_set():
-            self._stopping.set()
-            self._server.trigger.pull_trigger()
+        with self._waking:
+            if not self._stopping.is_set():
+                self._stopping.set()
+                if not self._ended:
+                    self._server.trigger.pull_trigger()
 
     @property
     def stopping(self) -> bool:
@@ -101,7 +106,9 @@ class LocalServer:
         while self._busy() and time.monotonic() < give_up_at:
             wasyncore.loop(timeout=0.05, use_poll=True, map=connections, count=1)
         self._server.task_dispatcher.shutdown(cancel_pending=True, timeout=0.2)
-        self._server.trigger.close()
+        with self._waking:
+            self._ended = True
+            self._server.trigger.close()
         wasyncore.close_all(connections, ignore_all=True)
 
     def _busy(self) -> bool:

@@ -63,3 +63,9 @@ def test_small_words() -> None:
     assert (count(1, "Draft"), count(2, "Draft")) == ("1 Draft", "2 Drafts")
     assert moment(None) == "never"
     assert moment(0).startswith(("1970-01-01", "1969-12-31"))
+
+
+@pytest.mark.requirement("cli.columns")
+def test_a_long_first_cell_never_hides_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    table(["Directory", "Project"], [["/home/someone/" + "deep/" * 30, "Rocket"]], empty="")
+    assert "Rocket" in capsys.readouterr().out

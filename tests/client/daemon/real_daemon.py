@@ -56,7 +56,9 @@ def settings(home: Path, **changes: object) -> Settings:
     """No package index is asked: the folder for models is empty."""
     empty = home / "no models"
     empty.mkdir(parents=True, exist_ok=True)
-    return Settings.model_validate({"home": home, "model_folder": empty, **changes})
+    # The models that the environment may name are not these tests'.
+    own = {"home": home, "models_dir": home / "models", "model_folder": empty}
+    return Settings.model_validate(own | changes)
 
 
 @contextmanager
