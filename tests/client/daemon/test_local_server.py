@@ -190,3 +190,21 @@ def test_a_proxy_of_the_environment_is_ignored(places: Places, monkeypatch: pyte
     with serving(places), connect(places, timeout=WAIT) as client:
         assert isinstance(client, httpx.Client)
         assert client.get("/").text == "pong"
+
+
+@pytest.mark.requirement("daemon.lifecycle")
+def test_a_stop_that_comes_when_the_loop_has_ended_does_nothing(places: Places) -> None:
+    with serving(places) as server:
+        server._stopping.set()
+        server._server.trigger.pull_trigger()
+        ended = threading.Event()
+        threading.Thread(target=lambda: (wait_for_end(server), ended.set())).start()
+        assert ended.wait(WAIT)
+        server._stopping.clear()
+        server.stop()
+
+
+def wait_for_end(server: LocalServer) -> None:
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and getattr(thread, "_target", None) == server.run:
+            thread.join(WAIT)
