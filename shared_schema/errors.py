@@ -275,7 +275,7 @@ class InterleafError(Exception):
         The details of ``invalid_arguments`` are the list of ``{"field", "problem"}`` itself.
         """
         details: Any = self.details
-        if self.code is ErrorCode.INVALID_ARGUMENTS and details.keys() <= {"fields"}:
+        if self.code is ErrorCode.INVALID_ARGUMENTS and ("fields" in details or not details):
             details = details.get("fields", [])
         return {"code": self.code.value, "message": self.message, "details": details}
 

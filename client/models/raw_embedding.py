@@ -136,6 +136,7 @@ def _whole_length(encoding: Any) -> int:
 
 def _unloadable(files: ModelFiles) -> Exception:
     return unavailable(
-        f"The search model in {files.folder} cannot be loaded. Run: interleaf models prepare --verify",
+        f"The search model in {files.folder} cannot be loaded. "
+        "Delete that folder, then run: interleaf models prepare",
         folder=str(files.folder),
     )

@@ -103,7 +103,7 @@ class CrossEncoderReranker:
                 except Exception as error:
                     raise unavailable(
                         f"The cross-encoder in {self._folder} cannot be loaded. "
-                        "Run: interleaf models prepare --verify",
+                        "Delete that folder, then run: interleaf models prepare",
                         folder=str(self._folder),
                     ) from error
                 self._check_output(encoder)

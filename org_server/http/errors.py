@@ -37,7 +37,7 @@ def answer(error: InterleafError) -> Response:
             code=error.code.value,
             message=error.message,
             request_id=g.get("request_id", ""),
-            details=error.details,
+            details=error.as_wire()["details"],
         )
     )
     response = Response(body.model_dump_json(), status=error.status, mimetype="application/json")

@@ -173,7 +173,7 @@ def test_only_active_users_of_the_organization_become_members(server: Server) ->
         answer = server.ada.post(f"/projects/{project}/members", {"email": email})
         assert (answer.status_code, codes([answer])) == (400, ["invalid_arguments"])
         error = answer.get_json()["error"]
-        assert error["details"]["fields"] == [{"field": "email", "problem": problem}]
+        assert error["details"] == [{"field": "email", "problem": problem}]
         assert "interleaf-server user add" in error["message"]
 
 
