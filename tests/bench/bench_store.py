@@ -1,15 +1,12 @@
 """How long a store and a load take in a Project of 10,000 resources, beside a bare durable insert.
 
-Run: ``python -m tests.bench.bench_store [RESOURCES] [ROUNDS]``. Prints milliseconds. pytest does not
-collect it: times belong to the machine that measured them.
+pytest does not collect it: times belong to the machine that measured them.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import sys
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -24,10 +21,11 @@ from shared_schema import tool_contract
 from shared_schema.ids import new_id
 from shared_schema.memory import PublishedResource, Scope
 from shared_schema.rules.hashing import content_hash
+from tests.bench.figures import Figure, milliseconds, share
 
 
-def main(resources: int = 10_000, rounds: int = 300) -> None:
-    """Measure and print."""
+def figures(resources: int = 10_000, rounds: int = 300) -> list[Figure]:
+    """Measure stores and loads, each round beside one bare insert."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         store = Store(home / "interleaf.db")
@@ -35,8 +33,7 @@ def main(resources: int = 10_000, rounds: int = 300) -> None:
         memory = ProjectMemory(store)
         save = StoreDraftOperation(store, memory, system_clock, new_id, lambda _: None)
         load = LoadMemory(store, memory)
-        first = _timed(lambda: memory.get("prj_1"))
-        print(f"first projection of {resources}: {first:.0f}")
+        first = milliseconds(lambda: memory.get("prj_1"))
         bare = _bare_insert(home / "bare.db")
         times: dict[str, list[float]] = {"bare insert": [], "create": [], "update": [], "load": []}
         for i in range(rounds):
@@ -48,23 +45,20 @@ def main(resources: int = 10_000, rounds: int = 300) -> None:
                 "load": partial(load, "prj_1", tool_contract.Load(ids=[wanted])),
             }
             for name, action in actions.items():
-                times[name].append(_timed(action))
-        for name, measured in times.items():
-            print(f"{name:12} p50 {_share(measured, 0.5):6.2f}  p95 {_share(measured, 0.95):6.2f}")
-        floor = _share(times["bare insert"], 0.95)
-        for name in ("create", "update"):
-            print(f"{name} / bare insert at p95: {_share(times[name], 0.95) / floor:.2f}")
+                times[name].append(milliseconds(action))
         store.close()
-
-
-def _timed(action: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    action()
-    return (time.perf_counter() - start) * 1_000
-
-
-def _share(times: list[float], share: float) -> float:
-    return sorted(times)[min(len(times) - 1, int(share * len(times)))]
+    p95 = {name: share(measured, 0.95) for name, measured in times.items()}
+    beside = f"bare durable insert: p95 {p95['bare insert']:.2f} ms"
+    at = f"{resources:,} resources"
+    return [
+        *(
+            Figure(f"store {name}, {at}, p95 / bare insert", p95[name] / p95["bare insert"], "×", 3, beside)
+            for name in ("create", "update")
+        ),
+        *(Figure(f"store {name}, {at}, p95", p95[name], "ms", 15) for name in ("create", "update")),
+        Figure(f"load in the daemon, {at}, p95", p95["load"], "ms", 10),
+        Figure(f"first projection of {at}", first, "ms"),
+    ]
 
 
 def _text(i: int) -> str:
@@ -117,7 +111,3 @@ def _update(memory: ProjectMemory, i: int) -> tool_contract.Store:
     return tool_contract.Store(
         update=tool_contract.Update(id=item.resource_id, expected_hash=item.content_hash, replacements=[edit])
     )
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))

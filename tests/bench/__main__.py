@@ -1,0 +1,47 @@
+"""``make bench``: measures, prints the table, keeps it as JSON.
+
+``--quick`` measures less; ``--write-docs`` writes the table into the documentation too.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from tests.bench import bench_store, processes, searching
+from tests.bench.figures import Figure, machine, markdown
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def main(arguments: list[str]) -> None:
+    """Run every measurement and print the table; a figure over its bar is shown, never an error."""
+    quick = "--quick" in arguments
+    parts: dict[str, Callable[[], list[Figure]]] = {
+        "store and load": lambda: bench_store.figures(10_000, 60 if quick else 300),
+        "activate at 1,000 units": lambda: searching.measure(1_000, 5 if quick else 15),
+        "activate at 10,000 units": lambda: searching.measure(10_000, 5 if quick else 15),
+        "processes": lambda: processes.measure(5 if quick else 15, 10 if quick else 60),
+    }
+    where = machine()
+    figures: list[Figure] = []
+    for name, part in parts.items():
+        print(f"measuring: {name}", file=sys.stderr, flush=True)
+        figures += part()
+    table = markdown(figures)
+    print(table)
+    build = ROOT / "build"
+    build.mkdir(exist_ok=True)
+    record = {"machine": where, "figures": [asdict(f) | {"verdict": f.verdict} for f in figures]}
+    (build / "bench.json").write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
+    if "--write-docs" in arguments:
+        line = f"{where['date']}; {where['cpus']} CPUs, {where['platform']}, Python {where['python']}"
+        text = f"# Figures\n\n`make bench`, {line}. Medians; read them by ratio.\n\n{table}"
+        (ROOT / "docs" / "figures.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
