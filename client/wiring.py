@@ -41,6 +41,7 @@ from client.services.read_drafts import ReadDrafts
 from client.services.read_memory import ReadMemory
 from client.services.read_outbox import ReadOutbox
 from client.services.read_runs import ReadRuns
+from client.services.run_log import RunLog
 from client.services.sign_in import SignIn
 from client.services.store_draft_operation import StoreDraftOperation
 from client.services.submit_drafts import SubmitDrafts
@@ -83,6 +84,7 @@ class Daemon:
             self.places.index / "projects", self.memory.get, self.models.embedder, self.cache
         )
         self.searcher = Searcher(self.cache)
+        self.run_log = RunLog(self.store)
         self.account = self._sign_in()
         self.worker = self._sync_worker()
         self.bindings = BindDirectories(self.store, system_clock)
@@ -103,6 +105,7 @@ class Daemon:
         self.guides.refresh()
         self.models.start()
         self.index.start()
+        self.run_log.start()
         self._look_again()
         self.worker.start()
 
@@ -125,6 +128,7 @@ class Daemon:
         for thread in self._winding_down:
             thread.join(STOP_SECONDS)
         self.deadline.close()
+        self.run_log.stop(STOP_SECONDS)
         self.account.close()
         self.cache.close()
         self.store.close()
@@ -200,6 +204,7 @@ class Daemon:
             system_clock,
             new_id,
             signing_key(self.store),
+            self.run_log,
         )
         return Services(
             marker=self.marker,
@@ -214,7 +219,7 @@ class Daemon:
                 drafts=read_drafts,
                 manager=self.index,
                 search_models=self.models,
-                run_write_error=lambda: activate.run_write_error,
+                run_write_error=lambda: self.run_log.error,
             ),
             prepare_models=self.models.retry_now,
             activate=activate,
@@ -226,7 +231,7 @@ class Daemon:
             submit=SubmitDrafts(self.store, self.memory, self.worker, self.account.client),
             read_memory=ReadMemory(self.store, self.memory),
             outbox=ReadOutbox(self.store, self.worker),
-            runs=ReadRuns(self.store),
+            runs=ReadRuns(self.store, self.run_log.flush),
             account=self.account,
             sync=SyncNow(self.worker, self.store),
         )

@@ -255,7 +255,8 @@ class Fragment(Contract):
     kind: Literal["memory"] = "memory"
     path: str
     heading_path: list[str]
-    provenance: Provenance
+    provenance: Provenance | None = None
+    """With ``description`` and ``content`` omitted on ``reuse``."""
     description: str | None = None
     content: str | None = None
 

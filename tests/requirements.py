@@ -421,4 +421,8 @@ REQUIREMENTS: Final[tuple[R, ...]] = (
     R("docs.links", "every relative link of the documentation leads somewhere", "quality"),
     R("docs.files", "every file that the README names exists", "quality"),
     R("docs.commands", "every command that the README shows exists", "quality"),
+    R("activate.state.expiry", "a state is invalid, never empty, after seven days without use", "contract"),
+    R("activate.state.restart", "a state works after a restart of the daemon", "contract"),
+    R("runs.written", "every activation leaves a record that explains it without any text", "retrieval"),
+    R("runs.failure", "a record that cannot be written is told in the status and fails no call", "retrieval"),
 )

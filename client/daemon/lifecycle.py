@@ -25,6 +25,7 @@ from flask import Flask
 
 from client.config import ENV_PREFIX, Settings
 from client.daemon.connection import DaemonConnection
+from client.daemon.frugal import bound_arenas
 from client.daemon.local_server import LocalServer, make_private_or_refuse
 from client.daemon.log import configure_log
 from shared_schema.daemon_contract import Empty, Hello
@@ -66,6 +67,7 @@ def run_daemon(settings: Settings, build: Build | None = None) -> int:
     places = settings.places
     # Databases, downloads and indexes are for their owner alone, whoever writes them.
     os.umask(0o077)
+    bound_arenas()
     for directory in (places.home, places.run, places.log.parent):
         make_private_or_refuse(directory)
     with _lock(places):

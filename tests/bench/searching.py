@@ -6,8 +6,8 @@ is measured and embedding 10,000 passages takes a quarter of an hour.
 
 from __future__ import annotations
 
-import json
 import random
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +27,7 @@ from client.models.files import default_models_dir
 from client.models.preparation import prepare_model
 from client.services.activate_memory import ActivateMemory
 from client.services.project_memory import ProjectMemory
+from client.services.run_log import RunLog
 from client.services.store_draft_operation import StoreDraftOperation
 from client.store.projects import ProjectRow
 from client.store.unit_of_work import Store
@@ -39,12 +40,9 @@ from tests.bench.figures import Figure, median, milliseconds
 PROJECT = "prj_1"
 TOKENS = 120
 MODEL_STAGES = ("embed_query", "rerank")
-WORDS = [
-    f"{a}{b}{c}"
-    for a in ("re", "de", "in", "con", "per")
-    for b in ("lo", "ma", "ti")
-    for c in ("d", "n", "rk", "st")
-]
+PROSE = Path(__file__).resolve().parents[2].glob("*.md")
+WORDS = sorted({w for page in PROSE for w in re.findall(r"[a-z]{3,}", page.read_text(encoding="utf-8"))})
+"""Ordinary English words: those of this project's own pages."""
 
 
 class RandomPassages:
@@ -101,8 +99,10 @@ def measure(units: int, rounds: int) -> list[Figure]:
         cache = VectorCache(home / "vectors.db", system_clock)
         index = IndexManager(home / "index", memory.get, lambda: embedder, cache)
         models: Any = SimpleNamespace(embedder=lambda: embedder)
+        runs = RunLog(store)
+        runs.start()
         activate = ActivateMemory(
-            store, memory, index, Searcher(cache), models, system_clock, new_id, b"k" * 32
+            store, memory, index, Searcher(cache), models, system_clock, new_id, b"k" * 32, runs
         )
         save = StoreDraftOperation(store, memory, system_clock, new_id, lambda _: None)
 
@@ -112,18 +112,21 @@ def measure(units: int, rounds: int) -> list[Figure]:
 
         full = milliseconds(build)
         try:
-            found = _activations(store, activate, units, rounds)
+            found = _activations(store, activate, runs, units, rounds)
             found.append(
                 Figure(f"index: full build of {units:,} units, without the model", full / 1_000, "s")
             )
             found.append(_update(save, build, activate, units))
         finally:
+            runs.stop()
             cache.close()
             store.close()
     return found
 
 
-def _activations(store: Store, activate: ActivateMemory, units: int, rounds: int) -> list[Figure]:
+def _activations(
+    store: Store, activate: ActivateMemory, runs: RunLog, units: int, rounds: int
+) -> list[Figure]:
     chooser = random.Random(3)
     query = tool_contract.Activate(query=" ".join(chooser.choices(WORDS, k=8)) + " page 77")
     first = activate(PROJECT, query)
@@ -131,12 +134,14 @@ def _activations(store: Store, activate: ActivateMemory, units: int, rounds: int
     for _ in range(rounds):
         run = activate(PROJECT, query).run_id
         assert run is not None
+        runs.flush()
         with store.read() as uow:
             row = uow.runs.get(run)
         assert row is not None
         stages = row.trace["latencies_ms"]
         model.append(sum(stages[stage] for stage in MODEL_STAGES))
         whole.append(milliseconds(lambda: activate(PROJECT, query)))
+        runs.flush()
     again = activate(PROJECT, query.model_copy(update={"state": first.next_state}))
     parts = ", ".join(f"{stage} {value:.1f}" for stage, value in stages.items())
     total, models = median(whole), median(model)
@@ -165,7 +170,7 @@ def _update(save: StoreDraftOperation, build: Any, activate: ActivateMemory, uni
 
 
 def _bytes(answer: tool_contract.ActivateAnswer) -> int:
-    return len(json.dumps(answer.model_dump(mode="json", exclude_none=True)).encode())
+    return len(answer.model_dump_json(exclude_none=True).encode())
 
 
 def publish(store: Store, count: int) -> None:
@@ -175,7 +180,7 @@ def publish(store: Store, count: int) -> None:
         row = ProjectRow(PROJECT, "Bench", installed_commit="c" * 64, installed_seq=1, snapshot_at=1)
         uow.projects.put(row)
         bodies = (
-            f"# Page {number}\n\n" + " ".join(chooser.choices(WORDS, k=60)) + f" page {number}\n"
+            f"# Page {number}\n\n" + " ".join(chooser.choices(WORDS, k=150)) + f" page {number}\n"
             for number in range(count)
         )
         uow.published.replace_all(
