@@ -25,9 +25,9 @@ from flask import Flask
 
 from client.config import ENV_PREFIX, Settings
 from client.daemon.connection import DaemonConnection
-from client.daemon.frugal import bound_arenas
 from client.daemon.local_server import LocalServer, make_private_or_refuse
 from client.daemon.log import configure_log
+from client.frugal import bound_arenas
 from shared_schema.daemon_contract import Empty, Hello
 from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.places import Places, make_private

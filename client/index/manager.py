@@ -18,6 +18,7 @@ from typing import Final
 
 from client.domain.effective_memory import EffectiveMemory
 from client.domain.embedding import Embedder
+from client.frugal import give_back
 from client.index.builder import Builder, Checkpoint
 from client.index.files import IndexCorruptError, remove_tree
 from client.index.generation import Generation
@@ -223,6 +224,7 @@ class IndexManager:
                     ErrorCode.INTERNAL_ERROR, f"The search index cannot be built: {type(raised).__name__}."
                 )
             self._settle(project, error)
+            give_back()
 
     def _settle(self, project: ProjectIndex, error: InterleafError | None) -> None:
         with self._changed, project.lock:

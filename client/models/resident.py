@@ -10,6 +10,7 @@ from typing import Final, Protocol
 import structlog
 
 from client.domain.embedding import Embedder
+from client.frugal import give_back
 from client.models.background import ModelPreparation
 from client.models.catalog import PROFILES, Profile
 from client.models.embedder import OnnxEmbedder
@@ -115,6 +116,7 @@ class ResidentModels:
             embedder = self.embedder()
             if isinstance(embedder, OnnxEmbedder):
                 embedder.load()
+                give_back()
         except InterleafError as error:
             # The first search meets it again and tells the agent.
             _LOG.warning("models_not_loaded", code=error.code.value)

@@ -103,9 +103,13 @@ class OrgHttp:
         )
 
         def connections(limit: int) -> httpx.Client:
-            return httpx.Client(
+            client = httpx.Client(
                 base_url=self.base_url + API_PREFIX,
-                headers={"Authorization": f"Bearer {token}", "User-Agent": f"interleaf/{RELEASE}"},
+                headers={
+                    "Authorization": f"Bearer {token}",
+                    "User-Agent": f"interleaf/{RELEASE}",
+                    "Accept-Encoding": "gzip",
+                },
                 transport=transport,
                 timeout=self._timeout,
                 follow_redirects=False,
@@ -113,6 +117,9 @@ class OrgHttp:
                 trust_env=not is_loopback(parsed.host),
                 limits=httpx.Limits(max_connections=limit),
             )
+            # What HTTP/1.1 means anyway; a quiet round is kept small.
+            del client.headers["Connection"]
+            return client
 
         self._client = connections(10)
         # The long poll has a connection of its own, so that ending it disturbs nothing else.

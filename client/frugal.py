@@ -19,3 +19,12 @@ def bound_arenas() -> bool:
         return bool(ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS))
     except (OSError, AttributeError):
         return False
+
+
+def give_back() -> None:
+    """Return freed memory to the system where the allocator would keep it: after a load or a build."""
+    if sys.platform == "linux":
+        try:
+            ctypes.CDLL(None).malloc_trim(0)
+        except (OSError, AttributeError):
+            return
