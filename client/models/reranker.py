@@ -1,7 +1,7 @@
-"""Two ways to look again at the best candidates. They are different things and named as such.
+"""A cross-encoder: it reads query and passage together.
 
-Late interaction compares the embedder's own stored token vectors (MaxSim, Khattab and Zaharia 2020,
-"ColBERT"): no further model, about a millisecond. A cross-encoder reads query and passage together.
+The default, late interaction over the embedder's own token vectors, is another thing and lives in
+``client.domain.ranking``; neither is ever named the other.
 """
 
 from __future__ import annotations
@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from client.models.files import ONNX_FILE
 from client.models.progress import unavailable
@@ -20,42 +17,8 @@ from client.models.progress import unavailable
 if TYPE_CHECKING:
     from client.models.sessions import PairEncoder
 
-LATE_INTERACTION: Final = "late_interaction"
 _CROSS_ENCODER: Final = "cross_encoder"
 _PAIR_BATCH: Final = 8
-
-
-def maxsim(
-    query: NDArray[np.float32], tokens: Sequence[NDArray[np.int8]], scales: Sequence[NDArray[np.float16]]
-) -> NDArray[np.float32]:
-    """Return float32 [n]: for each passage the mean over query tokens of the best cosine to its tokens.
-
-    ``query`` is float32 [q, p] of unit rows; passage i has ``tokens[i]`` int8 [t, p] and ``scales[i]``
-    float16 [t]. A passage without tokens, or any under a query without tokens, scores 0.
-    """
-    scores = np.zeros(len(tokens), dtype=np.float32)
-    lengths = np.array([len(matrix) for matrix in tokens], dtype=np.intp)
-    present = np.flatnonzero(lengths).tolist()
-    if not present or not len(query):
-        return scores
-    # One product over all passages' tokens laid end to end, then a maximum per passage.
-    joined = np.concatenate([tokens[i] for i in present]).astype(np.float32)
-    factors = np.concatenate([scales[i] for i in present]).astype(np.float32)
-    cosines = (query @ joined.T) * factors
-    starts = np.concatenate([[0], np.cumsum(lengths[present])[:-1]])
-    scores[present] = np.maximum.reduceat(cosines, starts, axis=1).mean(axis=0)
-    return scores
-
-
-class PairReranker(Protocol):
-    """Scores passages by reading each together with the query. Higher is better; no fixed range."""
-
-    @property
-    def name(self) -> str:
-        """What ran, for run records and status."""
-
-    def score(self, query: str, passages: Sequence[str]) -> list[float]:
-        """Return one score a passage, in the order given."""
 
 
 class CrossEncoderReranker:

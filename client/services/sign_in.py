@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 
 from client.clock import Clock, system_clock
 from client.credentials import Credentials
 from client.store.account import AccountRow, SyncStateRow
+from client.store.revocation import forget_project
 from client.store.unit_of_work import Store, UnitOfWork
 from client.sync import deliveries
 from client.sync.org_client import OrgClient
@@ -143,23 +143,6 @@ def _same(account: AccountRow, url: str, me: Me) -> bool:
 def _start_afresh(uow: UnitOfWork, *, keep_server: bool) -> None:
     """Forget what the former account could read; the feed begins anew for the next one."""
     for project in uow.projects.all():
-        uow.published.delete_project(project.project_id)
-        uow.activation_states.delete_project(project.project_id)
-        uow.runs.delete_project(project.project_id)
-        uow.projects.put(
-            replace(
-                project,
-                access=False,
-                role=None,
-                installed_commit=None,
-                installed_seq=0,
-                head_commit=None,
-                head_seq=0,
-                snapshot_at=None,
-                last_error=None,
-            )
-        )
-        uow.touch(project.project_id)
-    uow.published.drop_unused_texts()
+        forget_project(uow, project)
     epoch = uow.sync_state.get().epoch if keep_server else None
     uow.sync_state.put(SyncStateRow(epoch=epoch))

@@ -12,6 +12,7 @@ from typing import Final
 
 from client.domain.local_draft import LocalDraft
 from client.store.projects import ProjectRow
+from client.store.revocation import forget_project
 from client.store.unit_of_work import UnitOfWork
 from client.sync import deliveries
 from shared_schema.drafts import DraftStatus
@@ -97,25 +98,8 @@ def _apply_head(uow: UnitOfWork, known: ProjectRow | None, head: ProjectHead, ap
 def _revoke(uow: UnitOfWork, project: ProjectRow, now: int, applied: Applied) -> None:
     """Forget all published text of a Project; the Drafts stay and return with access."""
     project_id = project.project_id
-    uow.published.delete_project(project_id)
-    uow.published.drop_unused_texts()
-    uow.activation_states.delete_project(project_id)
-    uow.runs.delete_project(project_id)
-    uow.projects.put(
-        replace(
-            project,
-            access=False,
-            role=None,
-            installed_commit=None,
-            installed_seq=0,
-            head_commit=None,
-            head_seq=0,
-            snapshot_at=None,
-            last_error=None,
-        )
-    )
+    forget_project(uow, project)
     deliveries.park(uow, ParkingCause.ACCESS_LOST, deliveries.ACCESS_LOST, now, project_id)
-    uow.touch(project_id)
     applied.changed.add(project_id)
     applied.revoked.add(project_id)
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from client.domain.embedding import PassageVectors
+from client.domain.ranking import maxsim
 from client.models.building import self_test
 from client.models.catalog import MULTILINGUAL_E5_SMALL
 from client.models.embedder import OnnxEmbedder
 from client.models.files import ModelFiles, fault_of
-from client.models.reranker import maxsim
 from tools import fit_projection
 
 pytestmark = pytest.mark.models

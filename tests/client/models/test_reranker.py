@@ -8,8 +8,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from client.domain.ranking import LATE_INTERACTION, PairReranker, maxsim
 from client.models.projection import quantise_tokens, unit_rows
-from client.models.reranker import LATE_INTERACTION, CrossEncoderReranker, PairReranker, maxsim
+from client.models.reranker import CrossEncoderReranker
 from shared_schema.errors import ErrorCode, InterleafError
 from tests.client.models.tiny_model import PIECES, tokenizer_json
 
