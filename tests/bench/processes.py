@@ -41,11 +41,12 @@ def _calls(machine: Machine) -> list[Figure]:
         tools = [t.model_dump(by_alias=True, exclude_none=True, mode="json") for t in agent.tools()]
         listed = len(json.dumps(tools, separators=(",", ":"), ensure_ascii=False).encode())
         instructions = len(agent.client.instructions or "")
-        stores = []
+        stores, during = [], []
         for number in range(60):
             body, path = f"# Note {number}\n\nSome text.\n", f"calls/{number}.md"
             stores.append(milliseconds(lambda p=path, b=body: agent.store("create", path=p, body=b)))
-        # Loads are timed once the index and the server have what was stored.
+            during.append(milliseconds(lambda p=path: agent.load(p)))
+        # Again, once the index and the server have what was stored.
         machine.sync()
         wait_until(lambda: not machine.command("search", "status")["lag"], "the index")
         loads = [milliseconds(lambda n=n: agent.load(f"calls/{n % 60}.md")) for n in range(120)]
@@ -53,7 +54,8 @@ def _calls(machine: Machine) -> list[Figure]:
         Figure("tools/list, one tool", listed, "bytes", 4_096),
         Figure("instructions", instructions, "characters", 3_000),
         Figure("store through proxy and daemon, p95", share(stores, 0.95), "ms", None, _p50(stores)),
-        Figure("load through proxy and daemon, p95", share(loads, 0.95), "ms", 10, _p50(loads)),
+        Figure("load through proxy and daemon, quiet, p95", share(loads, 0.95), "ms", 10, _p50(loads)),
+        Figure("load, each after a store, p95", share(during, 0.95), "ms", 10, _p50(during)),
     ]
 
 

@@ -86,14 +86,14 @@ class RandomPassages:
         return self._real.count_tokens(texts)
 
 
-def measure(units: int, rounds: int) -> list[Figure]:
-    """Measure a Project of ``units`` documents of one unit each."""
+def measure(units: int, rounds: int, words: int = 150) -> list[Figure]:
+    """Measure a Project of ``units`` documents of one unit of ``words`` words each."""
     real = OnnxEmbedder(prepare_model(MULTILINGUAL_E5_SMALL, default_models_dir()))
     real.load()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         store = Store(home / "interleaf.db")
-        publish(store, units)
+        publish(store, units, words)
         memory = ProjectMemory(store)
         embedder = RandomPassages(real)
         cache = VectorCache(home / "vectors.db", system_clock)
@@ -112,7 +112,7 @@ def measure(units: int, rounds: int) -> list[Figure]:
 
         full = milliseconds(build)
         try:
-            found = _activations(store, activate, runs, units, rounds)
+            found = _activations(store, activate, runs, units, rounds, words)
             found.append(
                 Figure(f"index: full build of {units:,} units, without the model", full / 1_000, "s")
             )
@@ -124,8 +124,13 @@ def measure(units: int, rounds: int) -> list[Figure]:
     return found
 
 
+def second_share(words: int) -> list[Figure]:
+    """Measure only what a state saves, for passages of this length: short ones save less."""
+    return [figure for figure in measure(1_000, 5, words) if figure.what.startswith("second")]
+
+
 def _activations(
-    store: Store, activate: ActivateMemory, runs: RunLog, units: int, rounds: int
+    store: Store, activate: ActivateMemory, runs: RunLog, units: int, rounds: int, words: int
 ) -> list[Figure]:
     chooser = random.Random(3)
     query = tool_contract.Activate(query=" ".join(chooser.choices(WORDS, k=8)) + " page 77")
@@ -151,7 +156,7 @@ def _activations(
         Figure(f"activate, {units:,} units, all outside the model", total - models, "ms", rest_bar),
         Figure(f"activate, {units:,} units, whole / model", total / models, "×", 1.25),
         Figure(
-            f"second activate with state, {units:,} units, share of the first one's bytes",
+            f"second activate with state, {units:,} units of {words} words, share of the first one's bytes",
             _bytes(again) / _bytes(first) * 100,
             "%",
             25,
@@ -173,14 +178,14 @@ def _bytes(answer: tool_contract.ActivateAnswer) -> int:
     return len(answer.model_dump_json(exclude_none=True).encode())
 
 
-def publish(store: Store, count: int) -> None:
+def publish(store: Store, count: int, words: int) -> None:
     """Fill the Project with documents of one unit."""
     chooser = random.Random(1)
     with store.write() as uow:
         row = ProjectRow(PROJECT, "Bench", installed_commit="c" * 64, installed_seq=1, snapshot_at=1)
         uow.projects.put(row)
         bodies = (
-            f"# Page {number}\n\n" + " ".join(chooser.choices(WORDS, k=150)) + f" page {number}\n"
+            f"# Page {number}\n\n" + " ".join(chooser.choices(WORDS, k=words)) + f" page {number}\n"
             for number in range(count)
         )
         uow.published.replace_all(
