@@ -40,7 +40,10 @@ def markdown(figures: Sequence[Figure]) -> str:
     lines = ["| What | Figure | Bar | | Beside it |", "|---|---|---|---|---|"]
     for figure in figures:
         bar = "" if figure.bar is None else f"≤ {shown(figure.bar)} {figure.unit}"
-        value = f"{shown(figure.value)} {figure.unit}"
+        number = shown(figure.value)
+        if figure.verdict == "over" and number == shown(figure.bar or 0):
+            number = f"{figure.value:.4g}"  # A figure over its bar never looks like the bar.
+        value = f"{number} {figure.unit}"
         lines.append(f"| {figure.what} | {value} | {bar} | {figure.verdict} | {figure.beside} |")
     return "\n".join(lines) + "\n"
 

@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from typing import Any
 
 TRIVIAL = """
 import asyncio
@@ -28,7 +29,7 @@ async def main():
 
 asyncio.run(main())
 """
-MESSAGES = [
+MESSAGES: list[dict[str, Any]] = [
     {
         "id": 1,
         "method": "initialize",

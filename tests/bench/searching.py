@@ -1,7 +1,9 @@
 """Activations and index updates at a given number of units.
 
 The query's vectors are the real model's; those of the passages are drawn at random, because only time
-is measured and embedding 10,000 passages takes a quarter of an hour.
+is measured and embedding 10,000 passages takes a quarter of an hour. A changed resource is embedded by
+the real model. What a state saves depends on the texts too, so it is measured on this project's own
+pages as well, with the real model throughout.
 """
 
 from __future__ import annotations
@@ -9,7 +11,11 @@ from __future__ import annotations
 import random
 import re
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -38,18 +44,23 @@ from shared_schema.rules.hashing import content_hash
 from tests.bench.figures import Figure, median, milliseconds
 
 PROJECT = "prj_1"
-TOKENS = 120
+SPECIAL_TOKENS = 2
 MODEL_STAGES = ("embed_query", "rerank")
-PROSE = Path(__file__).resolve().parents[2].glob("*.md")
+ROOT = Path(__file__).resolve().parents[2]
+PROSE = sorted(ROOT.glob("*.md"))
 WORDS = sorted({w for page in PROSE for w in re.findall(r"[a-z]{3,}", page.read_text(encoding="utf-8"))})
 """Ordinary English words: those of this project's own pages."""
 
 
 class RandomPassages:
-    """The real embedder for queries, random vectors of the right shape for passages."""
+    """The real embedder for queries, random vectors of the right shape for passages while ``drawing``.
+
+    Its fingerprint is none that floors of relevance were fitted to, so answers are filled by words.
+    """
 
     def __init__(self, real: Embedder) -> None:
         self._real = real
+        self.drawing = True
         self._random = np.random.default_rng(7)
 
     @property
@@ -72,12 +83,15 @@ class RandomPassages:
         return self._real.embed_query(text)
 
     def embed_passages(self, texts: Sequence[str]) -> list[PassageVectors]:
-        """Draw vectors."""
+        """Draw vectors, one row a real token; or embed."""
+        if not self.drawing:
+            return self._real.embed_passages(texts)
         found = []
-        for _ in texts:
+        for count in self._real.count_tokens(texts):
+            rows = count + SPECIAL_TOKENS
             pooled = self._random.standard_normal(self.dimensions).astype(np.float32)
-            tokens = self._random.integers(-127, 127, (TOKENS, self.token_dimensions), dtype=np.int8)
-            scales = np.full(TOKENS, 0.01, dtype=np.float16)
+            tokens = self._random.integers(-127, 127, (rows, self.token_dimensions), dtype=np.int8)
+            scales = np.full(rows, 0.01, dtype=np.float16)
             found.append(PassageVectors(pooled / np.linalg.norm(pooled), tokens, scales))
         return found
 
@@ -86,108 +100,216 @@ class RandomPassages:
         return self._real.count_tokens(texts)
 
 
-def measure(units: int, rounds: int, words: int = 150) -> list[Figure]:
-    """Measure a Project of ``units`` documents of one unit of ``words`` words each."""
+class Bench:
+    """One machine's store, index and activation, as the daemon connects them."""
+
+    def __init__(self, home: Path, embedder: Embedder) -> None:
+        self.store = Store(home / "interleaf.db")
+        self.memory = ProjectMemory(self.store)
+        self.cache = VectorCache(home / "vectors.db", system_clock)
+        self.index = IndexManager(home / "index", self.memory.get, lambda: embedder, self.cache)
+        models: Any = SimpleNamespace(embedder=lambda: embedder)
+        self.runs = RunLog(self.store)
+        self.runs.start()
+        self.activate = ActivateMemory(
+            self.store,
+            self.memory,
+            self.index,
+            Searcher(self.cache),
+            models,
+            system_clock,
+            new_id,
+            b"k" * 32,
+            self.runs,
+        )
+        self.save = StoreDraftOperation(self.store, self.memory, system_clock, new_id, self.index.wake)
+
+    def build(self) -> None:
+        """Build the index now and here."""
+        self.index.wake(PROJECT)
+        self.index.run_once()
+        status = self.index.status(PROJECT)
+        if status.lag or status.error is not None:
+            raise RuntimeError(f"the index was not built: {status.error}")
+
+    def stages(self, run_id: str) -> dict[str, float]:
+        """Return the milliseconds of an activation's stages, from its record."""
+        self.runs.flush()
+        with self.store.read() as uow:
+            row = uow.runs.get(run_id)
+        if row is None:
+            raise RuntimeError(f"no record of the activation: {self.runs.error}")
+        found: dict[str, float] = row.trace["latencies_ms"]
+        return found
+
+    def close(self) -> None:
+        """End the threads and close the files."""
+        self.index.stop()
+        self.runs.stop()
+        self.cache.close()
+        self.store.close()
+
+
+@contextmanager
+def bench(embedder: Embedder) -> Iterator[Bench]:
+    """Run one in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = Bench(Path(folder), embedder)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+def real_embedder() -> OnnxEmbedder:
+    """Return the loaded model."""
     real = OnnxEmbedder(prepare_model(MULTILINGUAL_E5_SMALL, default_models_dir()))
     real.load()
-    with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        store = Store(home / "interleaf.db")
-        publish(store, units, words)
-        memory = ProjectMemory(store)
-        embedder = RandomPassages(real)
-        cache = VectorCache(home / "vectors.db", system_clock)
-        index = IndexManager(home / "index", memory.get, lambda: embedder, cache)
-        models: Any = SimpleNamespace(embedder=lambda: embedder)
-        runs = RunLog(store)
-        runs.start()
-        activate = ActivateMemory(
-            store, memory, index, Searcher(cache), models, system_clock, new_id, b"k" * 32, runs
-        )
-        save = StoreDraftOperation(store, memory, system_clock, new_id, lambda _: None)
+    return real
 
-        def build() -> None:
-            index.wake(PROJECT)
-            index.run_once()
 
-        full = milliseconds(build)
-        try:
-            found = _activations(store, activate, runs, units, rounds, words)
-            found.append(
-                Figure(f"index: full build of {units:,} units, without the model", full / 1_000, "s")
-            )
-            found.append(_update(save, build, activate, units))
-        finally:
-            runs.stop()
-            cache.close()
-            store.close()
+def measure(units: int, rounds: int, words: int = 150) -> list[Figure]:
+    """Measure a Project of ``units`` documents of one unit of ``words`` words each."""
+    embedder = RandomPassages(real_embedder())
+    with bench(embedder) as subject:
+        publish(subject.store, [_prose(number, words) for number in range(units)])
+        full = milliseconds(subject.build)
+        indexed = subject.index.status(PROJECT).total
+        if indexed != units:
+            raise RuntimeError(f"{units} documents became {indexed} units")
+        embedder.drawing = False
+        found = _activations(subject, units, rounds)
+        found.append(_second(subject, _query(0), f"{units:,} units of {words} words, drawn vectors"))
+        what = f"index: full build of {units:,} units, without the model"
+        found.append(Figure(what, full / 1_000, "s", None, "once"))
+        found.append(_changes(subject, units, min(rounds, 7)))
     return found
 
 
 def second_share(words: int) -> list[Figure]:
     """Measure only what a state saves, for passages of this length: short ones save less."""
-    return [figure for figure in measure(1_000, 5, words) if figure.what.startswith("second")]
+    with bench(RandomPassages(real_embedder())) as subject:
+        publish(subject.store, [_prose(number, words) for number in range(1_000)])
+        subject.build()
+        return [_second(subject, _query(0), f"1,000 units of {words} words, drawn vectors")]
 
 
-def _activations(
-    store: Store, activate: ActivateMemory, runs: RunLog, units: int, rounds: int, words: int
-) -> list[Figure]:
-    chooser = random.Random(3)
-    query = tool_contract.Activate(query=" ".join(chooser.choices(WORDS, k=8)) + " page 77")
-    first = activate(PROJECT, query)
-    whole, model = [], []
-    for _ in range(rounds):
-        run = activate(PROJECT, query).run_id
-        assert run is not None
-        runs.flush()
-        with store.read() as uow:
-            row = uow.runs.get(run)
-        assert row is not None
-        stages = row.trace["latencies_ms"]
-        model.append(sum(stages[stage] for stage in MODEL_STAGES))
-        whole.append(milliseconds(lambda: activate(PROJECT, query)))
-        runs.flush()
-    again = activate(PROJECT, query.model_copy(update={"state": first.next_state}))
-    parts = ", ".join(f"{stage} {value:.1f}" for stage, value in stages.items())
-    total, models = median(whole), median(model)
+def second_share_of_own_pages() -> list[Figure]:
+    """Measure what a state saves on this project's pages, nothing drawn."""
+    pages = [*PROSE, *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name != "figures.md")]
+    with bench(real_embedder()) as subject:
+        publish(subject.store, [page.read_text(encoding="utf-8") for page in pages])
+        subject.build()
+        units = subject.index.status(PROJECT).total
+        shares = [_second(subject, query, f"{units} units of this project's pages") for query in QUERIES]
+    middle = sorted(shares, key=lambda figure: figure.value)[len(shares) // 2]
+    each = ", ".join(f"{figure.value:.0f} %" for figure in shares)
+    return [replace(middle, beside=f"median of {len(shares)} questions: {each}")]
+
+
+QUERIES = (
+    "How is a Draft submitted and merged?",
+    "What happens when the server cannot be reached?",
+    "Which settings does the daemon read?",
+    "How are fragments ranked and chosen?",
+    "What does the error expected_hash mismatch mean and what do I do?",
+)
+
+
+def _query(number: int) -> str:
+    return " ".join(random.Random(number + 3).choices(WORDS, k=8)) + " page 77"
+
+
+def _activations(subject: Bench, units: int, rounds: int) -> list[Figure]:
+    whole, model, stages = [], [], []
+    fragments = []
+    for number in range(-3, rounds):  # Three to warm up; another query each time.
+        activate = tool_contract.Activate(query=_query(number + 100))
+        start = time.perf_counter()
+        answer = subject.activate(PROJECT, activate)
+        took = (time.perf_counter() - start) * 1_000
+        if answer.run_id is None:
+            raise RuntimeError("the activation has no record")
+        each = subject.stages(answer.run_id)
+        if number >= 0:
+            whole.append(took)
+            model.append(sum(each[stage] for stage in MODEL_STAGES))
+            stages.append(each)
+            fragments.append(len(answer.fragments))
+    rest = median([total - models for total, models in zip(whole, model, strict=True)])
+    ratio = median([total / models for total, models in zip(whole, model, strict=True)])
+    parts = ", ".join(f"{stage} {median([each[stage] for each in stages]):.1f}" for stage in stages[0])
+    beside = f"model {median(model):.1f} ms; {parts}; {median(fragments):.0f} fragments"
     rest_bar = 30.0 if units >= 10_000 else None
     return [
-        Figure(f"activate, {units:,} units, p50", total, "ms", None, f"model {models:.1f} ms; {parts}"),
-        Figure(f"activate, {units:,} units, all outside the model", total - models, "ms", rest_bar),
-        Figure(f"activate, {units:,} units, whole / model", total / models, "×", 1.25),
-        Figure(
-            f"second activate with state, {units:,} units of {words} words, share of the first one's bytes",
-            _bytes(again) / _bytes(first) * 100,
-            "%",
-            25,
-            f"{_bytes(first):,} bytes first",
-        ),
+        Figure(f"activate, {units:,} units, p50", median(whole), "ms", None, beside),
+        Figure(f"activate, {units:,} units, all outside the model, p50", rest, "ms", rest_bar),
+        Figure(f"activate, {units:,} units, whole / model, p50", ratio, "×", 1.25),
     ]
 
 
-def _update(save: StoreDraftOperation, build: Any, activate: ActivateMemory, units: int) -> Figure:
-    body = "# Zebrafish\n\nThe zebrafish tank is cleaned on Mondays.\n"
-    save(PROJECT, tool_contract.Store(create=tool_contract.Create(path="zebra.md", body=body)))
-    took = milliseconds(build)
-    answer = activate(PROJECT, tool_contract.Activate(query="when is the zebrafish tank cleaned?"))
-    assert answer.index_lag is None
-    return Figure(f"index: one changed resource of {units:,} → searchable", took / 1_000, "s", 2)
+def _second(subject: Bench, query: str, where: str) -> Figure:
+    """Activate twice with the same query, the second time with the first one's state."""
+    first = subject.activate(PROJECT, tool_contract.Activate(query=query))
+    again = subject.activate(PROJECT, tool_contract.Activate(query=query, state=first.next_state))
+    if not first.fragments:
+        raise RuntimeError(f"nothing was found for {query!r}")
+    return Figure(
+        f"second activate with state, {where}, share of the first one's bytes",
+        _bytes(again) / _bytes(first) * 100,
+        "%",
+        25,
+        f"{_bytes(first):,} bytes first, {len(first.fragments)} fragments",
+    )
+
+
+def _changes(subject: Bench, units: int, rounds: int) -> Figure:
+    """Change published resources one by one, and wait for the background worker to index each."""
+    subject.index.start()
+    times = []
+    for number in range(rounds + 1):
+        item = subject.memory.get(PROJECT).by_id[f"mem_{(number * 997) % units:032x}"]
+        word = f"zebrafish{number}"
+        text = f"# {word}\n\nThe {word} tank is cleaned on Mondays.\n"
+        head = item.body.partition("\n")[0] + "\n"
+        update = tool_contract.Update(
+            id=item.resource_id,
+            expected_hash=item.content_hash,
+            replacements=[tool_contract.Replacement(old_text=head, new_text=text)],
+        )
+        times.append(milliseconds(partial(_save_and_wait, subject, update)))
+        answer = subject.activate(PROJECT, tool_contract.Activate(query=f"when is {word} cleaned?"))
+        if not any(word in (fragment.content or "") for fragment in answer.fragments):
+            raise RuntimeError(f"the changed resource was not found: {word}")
+    beside = f"the worker's pause for bursts included; slowest {max(times[1:]) / 1_000:.2f} s"
+    what = f"index: one changed resource of {units:,} → searchable, p50"
+    return Figure(what, median(times[1:]) / 1_000, "s", 2, beside)
+
+
+def _save_and_wait(subject: Bench, update: tool_contract.Update) -> None:
+    before = subject.index.status(PROJECT).generation
+    subject.save(PROJECT, tool_contract.Store(update=update))
+    deadline = time.monotonic() + 120
+    while (status := subject.index.status(PROJECT)).generation == before or status.lag:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the change was not indexed: {status.error}")
+        time.sleep(0.002)
 
 
 def _bytes(answer: tool_contract.ActivateAnswer) -> int:
     return len(answer.model_dump_json(exclude_none=True).encode())
 
 
-def publish(store: Store, count: int, words: int) -> None:
-    """Fill the Project with documents of one unit."""
-    chooser = random.Random(1)
+def _prose(number: int, words: int) -> str:
+    chosen = " ".join(random.Random(number).choices(WORDS, k=words))
+    return f"# Page {number}\n\n{chosen} page {number}\n"
+
+
+def publish(store: Store, bodies: Sequence[str]) -> None:
+    """Fill the Project with documents."""
     with store.write() as uow:
         row = ProjectRow(PROJECT, "Bench", installed_commit="c" * 64, installed_seq=1, snapshot_at=1)
         uow.projects.put(row)
-        bodies = (
-            f"# Page {number}\n\n" + " ".join(chooser.choices(WORDS, k=words)) + f" page {number}\n"
-            for number in range(count)
-        )
         uow.published.replace_all(
             PROJECT,
             (
