@@ -12,13 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tests.bench import bench_store, processes, searching
-from tests.bench.figures import Figure, machine, markdown
+from tests.bench.figures import Figure, machine, markdown, versions_used
 
-CONDITIONS = (
-    "Times are medians or\nthe named quantile after a warm-up, unless a row says how often; read them by ratio, "
-    "the reference was\nmeasured in the same run. Passage vectors are drawn at random but for the project's "
-    "own pages, the query's\nare the model's: the rows on search measure time and size only."
-)
+CONDITIONS = """Times are medians or
+the named quantile after a warm-up, unless a row says how often; read them by ratio, the reference was
+measured in the same run. Passage vectors are drawn at random but for the project's own pages, the query's
+are the model's: the rows on search measure time and size only."""
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -39,7 +38,7 @@ def main(arguments: list[str]) -> None:
         ],
         "processes": lambda: processes.measure(5 if quick else 15, 1 if quick else 3),
     }
-    where = machine()
+    where, packages = machine(), versions_used()
     figures: list[Figure] = []
     for name, part in parts.items():
         print(f"measuring: {name}", file=sys.stderr, flush=True)
@@ -48,12 +47,16 @@ def main(arguments: list[str]) -> None:
     print(table)
     build = ROOT / "build"
     build.mkdir(exist_ok=True)
-    record = {"machine": where, "figures": [asdict(f) | {"verdict": f.verdict} for f in figures]}
+    record = {
+        "machine": where | {"packages": packages},
+        "figures": [asdict(f) | {"verdict": f.verdict} for f in figures],
+    }
     (build / "bench.json").write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
     if "--write-docs" in arguments:
+        versions = ", ".join(f"{name} {number}" for name, number in packages.items())
         line = (
-            f"{where['date']}; {where['cpus']} CPUs, {where['platform']}, Python {where['python']}, "
-            f"load average\n{where['load']}, {where['packages']}"
+            f"{where['date']}; {where['cpus']} CPUs, {where['platform']}, Python {where['python']},\n"
+            f"load average at the start {where['load']}, {versions}"
         )
         text = f"# Figures\n\n`make bench`, {line}. {CONDITIONS}\n\n{table}"
         (ROOT / "docs" / "figures.md").write_text(text, encoding="utf-8")

@@ -56,8 +56,12 @@ def machine() -> dict[str, object]:
         "platform": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "load": [round(load, 2) for load in os.getloadavg()],
-        "packages": {name: version(name) for name in ("interleaf", "mcp", "tantivy", "onnxruntime", "numpy")},
     }
+
+
+def versions_used() -> dict[str, str]:
+    """Return the versions of the packages that the figures depend on."""
+    return {name: version(name) for name in ("interleaf", "mcp", "tantivy", "onnxruntime", "numpy")}
 
 
 def milliseconds(action: Callable[[], object]) -> float:
