@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from tests.bench import bench_store, processes, searching
 from tests.bench.figures import Figure, machine, markdown, versions_used
 
-CONDITIONS = """Times are medians or
-the named quantile after a warm-up, unless a row says how often; read them by ratio, the reference was
-measured in the same run. Passage vectors are drawn at random but for the project's own pages, the query's
-are the model's: the rows on search measure time and size only."""
+CONDITIONS = (
+    "Times are medians or the named quantile after a warm-up, unless a row says how often; read them by "
+    "ratio, the reference was measured in the same run. Passage vectors are drawn at random but for the "
+    "project's own pages, the query's are the model's: the rows on search measure time and size only."
+)
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -53,13 +55,18 @@ def main(arguments: list[str]) -> None:
     }
     (build / "bench.json").write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
     if "--write-docs" in arguments:
-        versions = ", ".join(f"{name} {number}" for name, number in packages.items())
-        line = (
-            f"{where['date']}; {where['cpus']} CPUs, {where['platform']}, Python {where['python']},\n"
-            f"load average at the start {where['load']}, {versions}"
-        )
-        text = f"# Figures\n\n`make bench`, {line}. {CONDITIONS}\n\n{table}"
-        (ROOT / "docs" / "figures.md").write_text(text, encoding="utf-8")
+        page = document(where, packages, figures)
+        (ROOT / "docs" / "figures.md").write_text(page, encoding="utf-8")
+
+
+def document(where: Mapping[str, object], packages: Mapping[str, str], figures: Sequence[Figure]) -> str:
+    """Return the page of the documentation: command, machine, conditions and table."""
+    versions = ", ".join(f"{name} {number}" for name, number in packages.items())
+    line = (
+        f"`make bench`, {where['date']}; {where['cpus']} CPUs, {where['platform']}, "
+        f"Python {where['python']}, load average at the start {where['load']}, {versions}. {CONDITIONS}"
+    )
+    return f"# Figures\n\n{textwrap.fill(line, 108)}\n\n{markdown(figures)}"
 
 
 if __name__ == "__main__":
