@@ -1,0 +1,1 @@
+"""Measuring retrieval: sets of documents, queries and judgments through the pipeline that agents use."""
