@@ -49,6 +49,22 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True)
+class Shares:
+    """What each signal gives towards the floor. ``needed`` is what they must reach together: more for a
+    passage whose script alone brings it nearer."""
+
+    cosine: float
+    rerank: float
+    bm25: float
+    needed: float
+
+    @property
+    def margin(self) -> float:
+        """How far above the floor; negative: below it."""
+        return self.cosine + self.rerank + self.bm25 - self.needed
+
+
+@dataclass(frozen=True, slots=True)
 class Floor:
     """What a candidate must reach to be relevant at all: a weighted sum of its signals, at least 0."""
 
@@ -58,11 +74,15 @@ class Floor:
     both_cjk: float
     bias: float
 
-    def passes(self, signals: Signals) -> bool:
-        """Tell whether a candidate with these signals may be returned."""
-        total = self.bias + self.cosine * signals.cosine + self.rerank * signals.rerank
-        total += self.bm25 * min(signals.bm25, _BM25_ENOUGH) + self.both_cjk * signals.both_cjk
-        return total >= 0.0
+    def shares(self, signals: Signals) -> Shares:
+        """Return the weighted sum in its parts; a candidate may be returned when its margin is not
+        negative."""
+        return Shares(
+            self.cosine * signals.cosine,
+            self.rerank * signals.rerank,
+            self.bm25 * min(signals.bm25, _BM25_ENOUGH),
+            -self.bias - self.both_cjk * signals.both_cjk,
+        )
 
 
 _BM25_ENOUGH: Final = 0.5

@@ -126,12 +126,13 @@ def _identified(view: View, query: str, cosines: Floats) -> list[int]:
     resources.update(dict.fromkeys(view.titled(whole)))
     found: list[int] = []
     for resource_id in resources:
-        units = [n for n in _positions(view, resource_id) if np.isfinite(cosines[n])]
+        units = [n for n in positions_of(view, resource_id) if np.isfinite(cosines[n])]
         found.extend(sorted(units, key=lambda n: (-cosines[n], n))[:_IDENTITY_UNITS])
     return found
 
 
-def _positions(view: View, resource_id: str) -> list[int]:
+def positions_of(view: View, resource_id: str) -> list[int]:
+    """Return a resource's positions, those that may not be returned included."""
     generation = view.generation
     first = len(generation.units)
     found = [first + n for n, each in enumerate(view.overlay) if each.unit.resource_id == resource_id]

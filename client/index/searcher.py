@@ -58,6 +58,7 @@ class _Words:
     """The search by words: best units by position, the overlay's scores, and what can be reached."""
 
     terms: tuple[str, ...]
+    missing: tuple[str, ...]
     coverage: float
     overlay: Floats
     bm25: dict[int, float]
@@ -135,6 +136,7 @@ class Searcher:
             generation=generation.name,
             memory_hash=memory.hash,
             query_terms=words.terms,
+            missing_terms=words.missing,
             coverage=words.coverage,
             alpha=ranking.fusion_weight(words.coverage),
             rerank_weight=ranking.rerank_weight(words.coverage),
@@ -146,6 +148,10 @@ class Searcher:
             latencies=watch.times,
             is_live=view.is_live,
         )
+
+    def view(self, snapshot: Snapshot, embedder: Embedder) -> View:
+        """Return what `search` looks at, kept from one call to the next."""
+        return self._view(snapshot.generation, snapshot.memory, embedder)
 
     def forget(self, project_id: str) -> None:
         """Drop what is kept in memory of a Project."""
@@ -175,6 +181,7 @@ def _words(view: View, terms: Sequence[str]) -> _Words:
     overlay = view.bm25(searched)
     return _Words(
         terms=tuple(terms),
+        missing=tuple(term for term in terms if not frequencies[term]),
         coverage=len(present) / len(terms) if terms else 0.0,
         overlay=overlay,
         bm25=by_words(view, searched, overlay),
@@ -236,15 +243,16 @@ def _assembled(
     """Choose what is returned and describe every candidate, in final order."""
     floor = floor_of(view.generation.manifest.versions.embedder, reranker)
     ranked: list[Ranked] = []
+    margins: dict[int, float] = {}
     for place in scores.order:
         position = found.positions[place]
         unit, ordinal = unit_at(view, position)
-        named = position in found.identity
         relevant = False
         if (rerank := scores.reranked.get(place)) is not None:
             share = found.bm25.get(position, 0.0) / full_bm25
             signals = Signals(float(found.cosines[position]), rerank, share, bool(found.both_cjk[position]))
-            relevant = named or floor.passes(signals)
+            margins[place] = floor.shares(signals).margin
+            relevant = position in found.identity or margins[place] >= 0.0
         ranked.append(Ranked(unit, ordinal, place in scores.reranked, relevant))
     assembly = assemble(ranked)
     candidates = []
@@ -266,6 +274,7 @@ def _assembled(
                 fused=float(scores.fused[place]),
                 rerank=scores.reranked.get(place),
                 final=scores.finals.get(place),
+                margin=margins.get(place),
                 relevant=each.relevant,
                 reason=reason,
             )

@@ -33,6 +33,8 @@ class Candidate:
     """The reranker's raw score; none when it did not look at this one."""
     final: float | None
     """Mixed score; none when not reranked."""
+    margin: float | None
+    """How far its signals are above the relevance floor, negative below; none when not reranked."""
     relevant: bool
     reason: Reason
 
@@ -55,6 +57,8 @@ class Trace:
     generation: str
     memory_hash: str
     query_terms: tuple[str, ...]
+    missing_terms: tuple[str, ...]
+    """Those that no unit holds."""
     coverage: float
     alpha: float
     rerank_weight: float

@@ -84,10 +84,12 @@ def test_units_that_are_no_neighbours_keep_their_rank() -> None:
 @pytest.mark.requirement("retrieval.floor")
 def test_the_floor_weighs_absolute_signals() -> None:
     floor = Floor(cosine=1.0, rerank=2.0, bm25=4.0, both_cjk=-0.5, bias=-1.0)
-    assert floor.passes(Signals(0.2, 0.4, 0.0, both_cjk=False))
-    assert not floor.passes(Signals(0.2, 0.4, 0.0, both_cjk=True))
-    assert not floor.passes(Signals(0.2, 0.3, 0.0, both_cjk=False))
-    assert floor.passes(Signals(0.2, 0.3, 0.1, both_cjk=False))
+    assert floor.shares(Signals(0.2, 0.4, 0.0, both_cjk=False)).margin == pytest.approx(0.0)
+    assert floor.shares(Signals(0.2, 0.4, 0.0, both_cjk=True)).margin == pytest.approx(-0.5)
+    assert floor.shares(Signals(0.2, 0.3, 0.0, both_cjk=False)).margin == pytest.approx(-0.2)
+    enough = floor.shares(Signals(0.2, 0.3, 0.9, both_cjk=True))
+    assert (enough.cosine, enough.rerank, enough.needed) == pytest.approx((0.2, 0.6, 1.5))
+    assert enough.bm25 == pytest.approx(2.0), "more than half of all that words can give counts no more"
 
 
 def test_each_model_and_reranker_has_its_own_floor() -> None:

@@ -85,6 +85,10 @@ def test_the_trace_explains_every_candidate(world: World) -> None:
     assert best.bm25_rank == 1
     assert best.rrf > 0
     assert best.rerank is not None
+    assert best.margin is not None
+    assert all(each.relevant == (each.margin is not None and each.margin >= 0) for each in trace.candidates)
+    assert trace.missing_terms == ()
+    assert world.search("publish xyzzy").missing_terms == ("xyzzi",)
     assert [n for n, each in enumerate(trace.candidates) if each.reason is Reason.SELECTED] == sorted(
         trace.selected
     )
