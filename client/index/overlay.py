@@ -97,6 +97,11 @@ class View:
             return False
         return any(unit.unit_key == unit_key for unit in self.generation.resources[resource_id].units)
 
+    def is_draft(self, resource_id: str) -> bool:
+        """Tell whether what this memory shows of a resource is a Draft."""
+        resource = self.memory.by_id.get(resource_id)
+        return resource is not None and resource.provenance is Provenance.DRAFT
+
     def titled(self, title: str) -> list[str]:
         """Return the ids of the resources with exactly this title, case aside."""
         if self._titles is None:  # Two threads may both make it; it comes out the same.

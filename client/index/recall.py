@@ -18,6 +18,7 @@ from client.domain import ranking
 from client.domain.analysis import is_cjk
 from client.domain.chunking import Unit
 from client.domain.embedding import PassageVectors, QueryVectors
+from client.index.lexical import QUERY_TERMS
 from client.index.overlay import View
 
 _IDENTITY_UNITS: Final = 8
@@ -44,10 +45,17 @@ class Candidates:
     dense_ranks: dict[int, int]
 
 
-def by_words(view: View, terms: Sequence[str], overlay: Floats) -> dict[int, float]:
-    """Return the best units by BM25: score by position, best first, at most a list's size."""
+def searched_terms(frequencies: Mapping[str, int]) -> list[str]:
+    """Return the terms that are searched for: those that occur, and of a long query the rarest ones."""
+    present = [term for term, count in frequencies.items() if count]
+    return sorted(present, key=frequencies.__getitem__)[:QUERY_TERMS]
+
+
+def by_words(
+    view: View, terms: Sequence[str], overlay: Floats, size: int = ranking.LIST_SIZE
+) -> dict[int, float]:
+    """Return the best units by BM25: score by position, best first, at most ``size``."""
     generation = view.generation
-    size = ranking.LIST_SIZE
     limit = size
     while True:
         hits = generation.lexical.search(terms, limit)

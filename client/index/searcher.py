@@ -20,9 +20,17 @@ from client.domain.chunking import passage_of
 from client.domain.effective_memory import EffectiveMemory
 from client.domain.embedding import Embedder, QueryVectors
 from client.index.generation import Generation
-from client.index.lexical import QUERY_TERMS
 from client.index.overlay import View
-from client.index.recall import Candidates, by_meaning, by_words, full_bm25, union, unit_at, vectors_at
+from client.index.recall import (
+    Candidates,
+    by_meaning,
+    by_words,
+    full_bm25,
+    searched_terms,
+    union,
+    unit_at,
+    vectors_at,
+)
 from client.index.trace import Candidate, Trace
 from client.index.vector_cache import VectorCache
 from shared_schema.errors import ErrorCode, InterleafError
@@ -147,6 +155,7 @@ class Searcher:
             index_lag=view.lag,
             latencies=watch.times,
             is_live=view.is_live,
+            is_draft=view.is_draft,
         )
 
     def view(self, snapshot: Snapshot, embedder: Embedder) -> View:
@@ -176,13 +185,13 @@ class Searcher:
 def _words(view: View, terms: Sequence[str]) -> _Words:
     """Search by words; of a long query, by its rarest ones."""
     frequencies = {term: view.frequency(term) for term in terms}
-    present = [term for term in terms if frequencies[term]]
-    searched = sorted(present, key=frequencies.__getitem__)[:QUERY_TERMS]
+    missing = tuple(term for term, count in frequencies.items() if not count)
+    searched = searched_terms(frequencies)
     overlay = view.bm25(searched)
     return _Words(
         terms=tuple(terms),
-        missing=tuple(term for term in terms if not frequencies[term]),
-        coverage=len(present) / len(terms) if terms else 0.0,
+        missing=missing,
+        coverage=(len(terms) - len(missing)) / len(terms) if terms else 0.0,
         overlay=overlay,
         bm25=by_words(view, searched, overlay),
         full=full_bm25(view, frequencies),

@@ -73,6 +73,8 @@ class Trace:
     """Milliseconds by stage: view, lexical, embed_query, embed_overlay, dense, fusion, rerank, assembly."""
     is_live: Callable[[str, str], bool] = field(repr=False)
     """Tells whether a unit (key, resource id) exists in the Effective Memory that was searched."""
+    is_draft: Callable[[str], bool] = field(repr=False)
+    """Tells whether a resource's text there is that of a Draft of this machine."""
 
     @property
     def units(self) -> tuple[Unit, ...]:

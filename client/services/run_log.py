@@ -157,6 +157,7 @@ def trace_record(trace: Trace) -> dict[str, Any]:
         "generation": trace.generation,
         "memory_hash": trace.memory_hash,
         "query_terms": list(trace.query_terms),
+        "missing_terms": list(trace.missing_terms),
         "coverage": trace.coverage,
         "alpha": trace.alpha,
         "rerank_weight": trace.rerank_weight,
@@ -165,17 +166,19 @@ def trace_record(trace: Trace) -> dict[str, Any]:
         "index_lag": trace.index_lag,
         "latencies_ms": dict(trace.latencies),
         "selected": [trace.candidates[index].unit_key for index in trace.selected],
-        "candidates": [_candidate_record(candidate) for candidate in trace.candidates],
+        "candidates": [_candidate_record(trace, candidate) for candidate in trace.candidates],
     }
 
 
-def _candidate_record(candidate: Candidate) -> dict[str, Any]:
+def _candidate_record(trace: Trace, candidate: Candidate) -> dict[str, Any]:
     unit = candidate.unit
     return {
         "unit_key": unit.unit_key,
         "resource_id": unit.resource_id,
         "path": unit.path,
         "heading_path": list(unit.heading_path),
+        "tokens": unit.tokens,
+        "draft": trace.is_draft(unit.resource_id),
         "reason": candidate.reason.value,
         **{name: getattr(candidate, name) for name in _SCORES},
     }

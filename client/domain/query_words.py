@@ -1,0 +1,22 @@
+"""A query's terms as its author wrote them: a person is told of ``released``, never of ``releas``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from client.domain.analysis import normalise, query_terms
+
+_WORD: Final = re.compile(r"[A-Za-z0-9]+")
+_PIECE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
+"""Parts of camelCase words. Only ASCII words are stemmed, so that all others are their own terms."""
+
+
+def as_written(query: str, terms: Iterable[str]) -> list[str]:
+    """Return for each term the word of the query that it was made of, in lower case; else the term."""
+    words: dict[str, str] = {}
+    for word in _WORD.findall(normalise(query)):
+        for piece in dict.fromkeys([word, *_PIECE.findall(word)]):
+            words.setdefault(query_terms(piece)[0], piece.casefold())
+    return [words.get(term, term) for term in terms]
