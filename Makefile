@@ -10,10 +10,10 @@ BIN := $(VENV)/bin
 # Two workers: what the smallest supported machine has.
 JOBS ?= 2
 
-.PHONY: help setup models demo test lint format bench docs lock clean
+.PHONY: help setup models demo test lint format bench bench-retrieval docs lock clean
 
 help:  ## Show what can be made.
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 setup: $(VENV)/.ready  ## Make the virtual environment from the lock file.
 
@@ -46,6 +46,12 @@ format: setup  ## Format the code.
 
 bench: setup  ## Measure and print the figures beside their bars (JSON: build/bench.json).
 	@$(BIN)/python -m tests.bench
+
+# Sets of other origin than the project's own, one folder each; none is part of the project.
+EVALUATION_SETS ?= ../shared/eval
+
+bench-retrieval: setup models  ## Measure the ranking on every evaluation set there is (JSON: build/retrieval.json).
+	@$(BIN)/python -m tests.bench.retrieval $(wildcard $(EVALUATION_SETS))
 
 docs: setup  ## Write the generated pages of docs/ anew.
 	@$(BIN)/python -m tools.generate_docs
