@@ -35,6 +35,7 @@ from client.models.resident import ResidentModels, SearchModels, find_profile
 from client.services.activate_memory import ActivateMemory
 from client.services.bind_directories import BindDirectories
 from client.services.edit_drafts import EditDrafts
+from client.services.explain_ranking import ExplainRanking
 from client.services.load_memory import LoadMemory
 from client.services.project_memory import ProjectMemory
 from client.services.read_drafts import ReadDrafts
@@ -232,6 +233,7 @@ class Daemon:
             read_memory=ReadMemory(self.store, self.memory),
             outbox=ReadOutbox(self.store, self.worker),
             runs=ReadRuns(self.store, self.run_log.flush),
+            explain=ExplainRanking(self.store, self.memory, self.index, self.searcher, self.models),
             account=self.account,
             sync=SyncNow(self.worker, self.store),
         )

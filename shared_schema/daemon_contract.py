@@ -20,6 +20,7 @@ from pydantic import Field
 
 from shared_schema import limits
 from shared_schema.drafts import DraftStatus, Freshness, Reconciliation
+from shared_schema.explanations import ExplainCall, Explained
 from shared_schema.memory import Contract, OrgSource, Provenance, ResourceState, Scope
 from shared_schema.org_contract import Me
 from shared_schema.release import RELEASE
@@ -462,6 +463,7 @@ class RunItem(Contract):
     fragments: int
     latency_ms: float
     pinned: bool
+    project_name: str | None = None
 
 
 class RunList(Contract):
@@ -481,6 +483,13 @@ class RunDetail(Contract):
 
     run: RunItem
     trace: dict[str, object]
+
+
+class RunPinCall(Contract):
+    """``pin_run``: a pinned run is kept however many follow it."""
+
+    run_id: str
+    pinned: bool
 
 
 METHODS: Final[dict[str, tuple[type[Contract], type[Contract] | None]]] = {
@@ -515,6 +524,8 @@ METHODS: Final[dict[str, tuple[type[Contract], type[Contract] | None]]] = {
     "prepare_models": (Empty, ModelStatus),
     "list_runs": (RunListCall, RunList),
     "show_run": (RunCall, RunDetail),
+    "pin_run": (RunPinCall, RunItem),
+    "explain": (ExplainCall, Explained),
 }
 
 UNMARKED_METHODS: Final = frozenset({"hello", "daemon_status", "stop"})

@@ -13,6 +13,7 @@ from client.daemon.status import StatusReport
 from client.services.activate_memory import ActivateMemory
 from client.services.bind_directories import BindDirectories
 from client.services.edit_drafts import EditDrafts
+from client.services.explain_ranking import ExplainRanking
 from client.services.load_memory import LoadMemory
 from client.services.read_drafts import ReadDrafts
 from client.services.read_memory import ReadMemory
@@ -61,6 +62,7 @@ class Services:
     read_memory: ReadMemory
     outbox: ReadOutbox
     runs: ReadRuns
+    explain: ExplainRanking
     account: SignIn
     sync: SyncNow
 
@@ -85,6 +87,8 @@ def handlers(services: Services, request_stop: Callable[[], None]) -> dict[str, 
         "sync_now": services.sync,
         "list_runs": services.runs.list,
         "show_run": services.runs.show,
+        "pin_run": services.runs.pin,
+        "explain": services.explain,
     }
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from client.domain.analysis import normalise, query_terms
+from client.domain.analysis import holds_cjk, normalise, query_terms
 
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
 _PIECE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
@@ -20,3 +20,14 @@ def as_written(query: str, terms: Iterable[str]) -> list[str]:
         for piece in dict.fromkeys([word, *_PIECE.findall(word)]):
             words.setdefault(query_terms(piece)[0], piece.casefold())
     return [words.get(term, term) for term in terms]
+
+
+def run_together(words: Iterable[str]) -> list[str]:
+    """Join the overlapping pairs that a Chinese, Japanese or Korean run gave: 发布, 布流 → 发布流."""
+    joined: list[str] = []
+    for word in words:
+        if joined and len(word) == 2 and word[0] == joined[-1][-1] and holds_cjk(word[0]):
+            joined[-1] += word[1]
+        else:
+            joined.append(word)
+    return joined
