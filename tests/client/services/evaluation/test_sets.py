@@ -171,6 +171,17 @@ def _run_again(written: Writer, cache: VectorCache, tmp_path: Path) -> Any:
 
 
 @pytest.mark.requirement("retrieval.eval.run")
+def test_a_word_that_is_a_document_s_id_in_the_set_names_nothing(
+    written: Writer, cache: VectorCache, tmp_path: Path
+) -> None:
+    evaluated = read_set(
+        written(queries=_lines([{"id": "q1", "text": "old rocket, ship it"}])[:-1], judgments="q1\tdeploy\t1")
+    )
+    found = run_set(evaluated, HashingEmbedder(), cache, tmp_path / "index")
+    assert found.queries[0].rankings["b4_reranked"][0] == "deploy"
+
+
+@pytest.mark.requirement("retrieval.eval.run")
 def test_nothing_is_embedded_twice(written: Writer, cache: VectorCache, tmp_path: Path) -> None:
     evaluated = read_set(written())
     first, second = HashingEmbedder(), HashingEmbedder()
