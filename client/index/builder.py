@@ -28,13 +28,11 @@ from client.index.generation import (
     Generation,
     IndexedResource,
     IndexedUnit,
-    Manifest,
-    Versions,
     signature_of,
-    write_manifest,
     write_units,
 )
 from client.index.lexical import FieldTerms, LexicalDocument, write_lexical
+from client.index.manifest import Manifest, Versions, write_manifest
 from client.index.planning import NewUnit, Plan, plan_of, segments_to_rewrite
 from client.index.vector_cache import VectorCache
 from client.index.vectors import PARTS, SegmentInfo, SegmentWriter
@@ -83,28 +81,20 @@ class Builder:
         """
         if former is not None and former.manifest.versions != self.versions:
             former = None
+        if former is not None:
+            former.check()
         plan = plan_of(memory, former, self._embedder.count_tokens)
         self._checkpoint("planned")
         private_directory(folder / VECTORS)
         segments = self._vectors(plan, folder / VECTORS, former)
         self._checkpoint("vectors written")
         lexical_removed = self._lexical(plan, memory, folder / LEXICAL, former)
-        self._checkpoint("lexical written")
-        resources = {
-            resource.resource_id: plan.kept.get(resource.resource_id)
-            or IndexedResource(
-                resource.resource_id,
-                signature_of(resource),
-                tuple(new.indexed() for new in plan.fresh[resource.resource_id]),
-            )
-            for resource in memory.resources
-        }
-        write_units(folder, resources)
         for path in files_below(folder / LEXICAL).values():
             path.chmod(0o600)  # Tantivy leaves its files to the umask.
-        trusted = former.verified if former else frozenset()
-        known = {name: former.manifest.files[name] for name in self._shared(folder, former)} if former else {}
-        files = {name: known.get(name) or digest_of(path) for name, path in files_below(folder).items()}
+        self._checkpoint("lexical written")
+        resources = _indexed(memory, plan)
+        write_units(folder, resources)
+        digests = _digests(folder, former)
         write_manifest(
             folder,
             Manifest(
@@ -116,13 +106,15 @@ class Builder:
                 next_uid=plan.next_uid,
                 lexical_removed=lexical_removed,
                 segments=segments,
-                files=files,
+                files=digests,
             ),
         )
         for directory in (folder / VECTORS, folder / LEXICAL, folder, folder.parent):
             sync_directory(directory)
         self._checkpoint("written")
-        generation = Generation.open(folder, trusted | frozenset(files.values()))
+        if former is not None:
+            former.check()  # What was taken over was not read again.
+        generation = Generation.open(folder, frozenset(digests.values()))
         _smoke_test(generation)
         return generation
 
@@ -193,6 +185,8 @@ class Builder:
         cached = {key: value for key, value in cached.items() if self._fits(value)}
         yield from cached.items()
         missing = list({new.passage: new for new in wanted if new.passage not in cached}.values())
+        # A batch is padded to its longest passage: neighbours of one length waste the least work.
+        missing.sort(key=lambda new: new.unit.tokens)
         for start in range(0, len(missing), _EMBED_BATCH):
             batch = missing[start : start + _EMBED_BATCH]
             vectors = self._embedder.embed_passages([passage_of(new.unit) for new in batch])
@@ -228,15 +222,32 @@ class Builder:
         write_lexical(folder, (), documents)
         return 0
 
-    @staticmethod
-    def _shared(folder: Path, former: Generation) -> list[str]:
-        """Return the names of files that are the former generation's own, by inode."""
-        shared = []
-        for name in former.manifest.files:
-            mine, theirs = folder / name, former.folder / name
-            if mine.exists() and theirs.exists() and mine.samefile(theirs):
-                shared.append(name)
-        return shared
+
+def _indexed(memory: EffectiveMemory, plan: Plan) -> dict[str, IndexedResource]:
+    """Return what the generation keeps of each resource, in the memory's order."""
+    return {
+        resource.resource_id: plan.kept.get(resource.resource_id)
+        or IndexedResource(
+            resource.resource_id,
+            signature_of(resource),
+            tuple(new.indexed() for new in plan.fresh[resource.resource_id]),
+        )
+        for resource in memory.resources
+    }
+
+
+def _digests(folder: Path, former: Generation | None) -> dict[str, str]:
+    """Return the digest of every file by name; files that are the former generation's are not read."""
+    digests = {}
+    for name, path in files_below(folder).items():
+        known = former.manifest.files.get(name) if former else None
+        shared = former is not None and known is not None and _same_file(path, former.folder / name)
+        digests[name] = known if known is not None and shared else digest_of(path)
+    return digests
+
+
+def _same_file(path: Path, other: Path) -> bool:
+    return other.exists() and path.samefile(other)
 
 
 def _serial(name: str) -> int:

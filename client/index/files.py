@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+SYSTEM_FAULTS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Why a file cannot be read that say nothing about the file."""
 
 
 class IndexCorruptError(Exception):
     """Files of a generation are missing, changed or of another version; it has to be built again."""
+
+
+class IndexOutdatedError(IndexCorruptError):
+    """They are whole, but of another version."""
 
 
 def private_directory(path: Path) -> Path:
@@ -41,12 +50,18 @@ def sync_directory(path: Path) -> None:
 def write_durably(path: Path, content: bytes) -> None:
     """Replace a file as a whole: readers see the old or the new content, also after a crash."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        # Where the disk is full, half a file would take the little room that is left.
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
     sync_directory(path.parent)
 
 
@@ -56,10 +71,17 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Give a file that never changes a second name; copied where links are impossible."""
+    """Give a file that never changes a second name; copied where links are impossible.
+
+    Raises:
+        IndexCorruptError: the file is gone.
+        OSError: the second one cannot be written.
+    """
     try:
         os.link(source, target)
-    except OSError:
+    except OSError as error:
+        if not source.is_file():
+            raise IndexCorruptError(f"{source.name} is missing") from error
         shutil.copyfile(source, target)
         target.chmod(0o600)
         sync_file(target)
@@ -69,6 +91,19 @@ def digest_of(path: Path) -> str:
     """Return the file's hash, as manifests hold it."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+FileMark = tuple[int, int, int]
+"""Inode, size in bytes and time of the last change in ns; a second name for a file changes none."""
+
+
+def mark_of(path: Path) -> FileMark | None:
+    """Return what tells a file from a changed or another one without reading it; none when it is gone."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def files_below(folder: Path) -> dict[str, Path]:

@@ -18,51 +18,31 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 
-from client.domain.analysis import ANALYSIS_VERSION
-from client.domain.chunking import CHUNKER_VERSION, Unit, text_hash
+from client.domain.chunking import Unit, text_hash
 from client.domain.effective_memory import EffectiveResource
-from client.index.files import IndexCorruptError, digest_of, files_below, write_durably, write_json
-from client.index.lexical import TANTIVY_VERSION, LexicalIndex
-from client.index.vectors import Segment, SegmentInfo, VectorTable
+from client.index.files import (
+    SYSTEM_FAULTS,
+    FileMark,
+    IndexCorruptError,
+    digest_of,
+    files_below,
+    mark_of,
+    write_durably,
+)
+from client.index.lexical import LexicalIndex
+from client.index.manifest import MANIFEST, Manifest, read_manifest
+from client.index.vectors import Segment, VectorTable
 
-FORMAT_VERSION: Final = 1
-MANIFEST: Final = "manifest.json"
 UNITS: Final = "units.jsonl"
 LEXICAL: Final = "lexical"
 VECTORS: Final = "vectors"
-
-
-@dataclass(frozen=True, slots=True)
-class Versions:
-    """What an index must have been made with to be compatible."""
-
-    format: int
-    chunker: int
-    analysis: int
-    tantivy: str
-    embedder: str
-    dimensions: int
-    token_dimensions: int
-
-    @classmethod
-    def current(cls, fingerprint: str, dimensions: int, token_dimensions: int) -> Versions:
-        """Return today's versions for an embedder."""
-        return cls(
-            FORMAT_VERSION,
-            CHUNKER_VERSION,
-            ANALYSIS_VERSION,
-            TANTIVY_VERSION,
-            fingerprint,
-            dimensions,
-            token_dimensions,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,39 +96,6 @@ def signature_of(resource: EffectiveResource) -> str:
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What a generation says about itself."""
-
-    versions: Versions
-    project_id: str
-    memory_hash: str
-    resources: int
-    units: int
-    next_uid: int
-    lexical_removed: int
-    """Units deleted from the lexical index since it was last built whole."""
-    segments: tuple[SegmentInfo, ...]
-    files: Mapping[str, str]
-    """SHA-256 by relative name, of every file but the manifest."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self) | {"files": dict(self.files)}
-
-    @classmethod
-    def from_json(cls, value: Any) -> Manifest:
-        """Rebuild it; anything unexpected is an IndexCorruptError."""
-        try:
-            fields = dict(value)
-            fields["versions"] = Versions(**fields["versions"])
-            fields["segments"] = tuple(SegmentInfo(**each) for each in fields["segments"])
-            fields["files"] = {str(k): str(v) for k, v in fields["files"].items()}
-            return cls(**fields)
-        except (TypeError, KeyError, AttributeError, ValueError) as error:
-            raise IndexCorruptError("the manifest is not one of ours") from error
-
-
 class Generation:
     """An open generation; safe to read from any thread, never changed once it is published."""
 
@@ -157,13 +104,13 @@ class Generation:
         folder: Path,
         manifest: Manifest,
         resources: Mapping[str, IndexedResource],
-        verified: frozenset[str],
+        marks: Mapping[str, FileMark | None],
     ) -> None:
+        """``marks`` are the files by name as they were when their contents were compared."""
         self.folder = folder
         self.manifest = manifest
         self.resources = resources
-        self.verified = verified
-        """Digests that were compared with the files' contents."""
+        self._marks = marks
         self.units: list[IndexedUnit] = []
         self.owners: list[str] = []
         self.first_unit: dict[str, int] = {}
@@ -196,10 +143,28 @@ class Generation:
         """What an answer calls the index: ``search_`` and a hash of content and versions."""
         return f"search_{text_hash(self.manifest.memory_hash + repr(self.manifest.versions))[7:23]}"
 
+    @property
+    def verified(self) -> frozenset[str]:
+        """Digests that were compared with the files' contents."""
+        return frozenset(self.manifest.files.values())
+
     def move_to(self, folder: Path) -> None:
         """Follow the folder to its final place, before the first reader."""
         self.folder = folder
         self.lexical = LexicalIndex(folder / LEXICAL)
+
+    def check(self) -> None:
+        """Make sure that the files are still those that were opened: one ``stat`` each, no reading.
+
+        They are mapped into memory, so that reading one that was cut short would end the process.
+
+        Raises:
+            IndexCorruptError: a file is gone, was replaced or was written to.
+        """
+        for name, mark in self._marks.items():
+            found = mark_of(self.folder / name)
+            if found is None or found != mark:
+                raise IndexCorruptError(f"{name} was changed or removed")
 
     @cached_property
     def average_lengths(self) -> tuple[float, float, float]:
@@ -226,35 +191,28 @@ class Generation:
         """
         manifest = read_manifest(folder)
         found = files_below(folder)
+        # Before they are read: what is written to them from here on is found by `check`.
+        marks = {name: mark_of(path) for name, path in found.items()}
         found.pop(MANIFEST, None)
         if set(found) != set(manifest.files):
             raise IndexCorruptError("files are missing or were added")
         for name, path in found.items():
             expected = manifest.files[name]
-            if expected not in trusted and digest_of(path) != expected:
+            if expected not in trusted and _digest(path) != expected:
                 raise IndexCorruptError(f"{name} was changed")
         resources = dict(_read_units(folder / UNITS))
         if len(resources) != manifest.resources:
             raise IndexCorruptError("the manifest counts other resources")
-        return cls(folder, manifest, resources, frozenset(manifest.files.values()))
+        return cls(folder, manifest, resources, marks)
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """Read a generation's manifest.
-
-    Raises:
-        IndexCorruptError: there is none, or it is none of ours.
-    """
+def _digest(path: Path) -> str:
     try:
-        value = json.loads((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError) as error:
-        raise IndexCorruptError("the manifest cannot be read") from error
-    return Manifest.from_json(value)
-
-
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write a generation's manifest, durably, last of its files."""
-    write_json(folder / MANIFEST, manifest.as_json())
+        return digest_of(path)
+    except OSError as error:
+        if error.errno in SYSTEM_FAULTS:
+            raise
+        raise IndexCorruptError(f"{path.name} cannot be read") from error
 
 
 def write_units(folder: Path, resources: Mapping[str, IndexedResource]) -> None:
@@ -290,4 +248,6 @@ def _read_units(path: Path) -> Iterator[tuple[str, IndexedResource]]:
                 units = tuple(IndexedUnit(*row) for row in rows)
                 yield resource_id, IndexedResource(resource_id, signature, units)
     except (OSError, ValueError, TypeError, IndexError) as error:
+        if isinstance(error, OSError) and error.errno in SYSTEM_FAULTS:
+            raise
         raise IndexCorruptError("the list of units cannot be read") from error

@@ -7,6 +7,9 @@ agent writes is no query language.
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,12 +22,13 @@ import tantivy
 from client.domain.analysis import tokens
 from client.domain.chunking import Unit
 from client.domain.ranking import FIELD_BOOSTS
-from client.index.files import IndexCorruptError, private_directory
+from client.index.files import SYSTEM_FAULTS, IndexCorruptError, private_directory
 
 TANTIVY_VERSION: Final = version("tantivy")
 QUERY_TERMS: Final = 96
 """The rarest terms of a long query that are searched for."""
 
+_OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 _HEAP: Final = 64_000_000
 _FIELDS: Final = tuple(FIELD_BOOSTS)
 
@@ -72,10 +76,16 @@ def _schema() -> tantivy.Schema:
 
 @contextmanager
 def _tantivy(action: str) -> Iterator[None]:
-    """Turn Tantivy's ways to fail into one: ValueError for nearly everything, and panics."""
+    """Turn Tantivy's ways to fail into one: ValueError for nearly everything, and panics.
+
+    What the system refuses is no fault of the files and stays an OSError.
+    """
     try:
         yield
     except (ValueError, OSError) as error:
+        number = int(found[1]) if (found := _OS_ERROR.search(str(error))) else 0
+        if number in SYSTEM_FAULTS or (action == "written" and number not in (0, errno.ENOENT)):
+            raise OSError(number, os.strerror(number)) from error
         raise IndexCorruptError(f"the lexical index cannot be {action}: {error}") from error
     except BaseException as error:
         # A Rust panic arrives as a BaseException whose class cannot be imported.

@@ -6,7 +6,6 @@ wake-up does no harm. A Project that fails never holds up another one.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import re
 import time
@@ -19,9 +18,10 @@ from typing import Final
 from client.domain.effective_memory import EffectiveMemory
 from client.domain.embedding import Embedder
 from client.frugal import give_back
-from client.index.builder import Builder, Checkpoint
+from client.index.builder import Checkpoint
 from client.index.files import IndexCorruptError, remove_tree
 from client.index.generation import Generation
+from client.index.project_build import BuildStopped, ProjectBuild
 from client.index.project_index import IndexStatus, ProjectIndex
 from client.index.shelf import Shelf
 from client.index.vector_cache import VectorCache
@@ -31,10 +31,6 @@ _SETTLE_SECONDS: Final = 0.2
 """A burst of wake-ups becomes one build."""
 _RETRY_SECONDS: Final = (2.0, 5.0, 15.0, 60.0)
 _SAFE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-
-
-class _StoppedError(Exception):
-    """The worker was asked to stop, or the Project was forgotten, in the middle of a build."""
 
 
 class IndexManager:
@@ -55,16 +51,15 @@ class IndexManager:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._root = root
-        self._load_projection = load_projection
-        self._embedder_source = embedder_source
-        self._cache = cache
-        self._checkpoint = checkpoint
         self._monotonic = monotonic
         self._projects: dict[str, ProjectIndex] = {}
         self._changed = Condition()
         self._build_lock = Lock()
         self._stopping = False
         self._worker: Thread | None = None
+        self._project_build = ProjectBuild(
+            load_projection, embedder_source, cache, checkpoint, lambda: self._stopping
+        )
 
     # --- the worker ---
 
@@ -139,9 +134,7 @@ class IndexManager:
         project = self._opened(project_id)
         with project.lock:
             generation = project.shelf.lend()
-            idle = generation is None and not (project.dirty or project.building)
-        if idle:
-            self.wake(project_id)
+        self._wake_where_wanting(project)
         try:
             yield generation
         except IndexCorruptError as error:
@@ -151,6 +144,11 @@ class IndexManager:
                 project.shelf.set_aside(generation, error)
             self.wake(project_id)
             raise self.preparing(project_id) from error
+        except InterleafError as error:
+            # The generation does not do for what was asked, as when it is another model's.
+            if error.code is ErrorCode.SEARCH_INDEX_PREPARING and project.idle:
+                self.wake(project_id)
+            raise
         finally:
             if generation is not None:
                 with project.lock:
@@ -170,7 +168,17 @@ class IndexManager:
 
     def status(self, project_id: str) -> IndexStatus:
         """Tell where a Project's index stands."""
-        return self._opened(project_id).status()
+        project = self._opened(project_id)
+        with project.lock:
+            project.shelf.check()
+        self._wake_where_wanting(project, first=False)
+        return project.status()
+
+    def _wake_where_wanting(self, project: ProjectIndex, *, first: bool = True) -> None:
+        """Wake the builder where an index was found broken, or was asked for the ``first`` time."""
+        wanting = project.shelf.fault is not None or (first and project.shelf.current is None)
+        if wanting and project.idle:
+            self.wake(project.project_id)
 
     # --- building ---
 
@@ -204,25 +212,14 @@ class IndexManager:
     def _build(self, project: ProjectIndex) -> None:
         """Bring one Project's index up to date; failures are kept for ``status`` and tried again."""
         with self._build_lock:
+            error: InterleafError | None = None
             try:
                 self._opened(project.project_id)
                 with project.lock:
                     project.building = True
-                self._build_now(project)
-                error = None
-            except _StoppedError:
-                error = None
+                error = self._project_build.run(project)
+            except BuildStopped:
                 project.dirty = not project.forgotten
-            except InterleafError as raised:
-                error = raised
-            except OSError as raised:
-                full = raised.errno in (errno.ENOSPC, errno.EDQUOT)
-                code = ErrorCode.STORAGE_FULL if full else ErrorCode.INTERNAL_ERROR
-                error = InterleafError(code, f"The search index cannot be written: {raised.strerror}.")
-            except Exception as raised:  # noqa: BLE001 - one Project must not end the worker for all
-                error = InterleafError(
-                    ErrorCode.INTERNAL_ERROR, f"The search index cannot be built: {type(raised).__name__}."
-                )
             self._settle(project, error)
             give_back()
 
@@ -238,61 +235,6 @@ class IndexManager:
                 project.dirty = True
                 project.due = self._monotonic() + delay
             self._changed.notify_all()
-
-    def _build_now(self, project: ProjectIndex) -> None:
-        embedder = self._embedder_source()
-        memory = self._load_projection(project.project_id)
-
-        def progress(done: int, total: int) -> None:
-            project.done, project.total = done, total
-            if self._stopping or project.forgotten:
-                raise _StoppedError
-
-        builder = Builder(embedder, self._cache, progress, self._checkpoint)
-        with project.lock:
-            forced, project.forced = project.forced, False
-            former = project.shelf.lend()
-        try:
-            manifest = former.manifest if former else None
-            if (
-                manifest is not None
-                and manifest.memory_hash == memory.hash
-                and manifest.versions == builder.versions
-                and not forced
-            ):
-                project.done = project.total = manifest.units
-                return
-            self._build_and_publish(project, builder, memory, None if forced else former)
-        finally:
-            if former is not None:
-                with project.lock:
-                    if not project.forgotten:
-                        project.shelf.take_back(former)
-        self._cache.prune()
-
-    def _build_and_publish(
-        self, project: ProjectIndex, builder: Builder, memory: EffectiveMemory, former: Generation | None
-    ) -> None:
-        shelf = project.shelf
-        building = shelf.building_folder()
-        try:
-            try:
-                generation = builder.build(memory, building, former)
-            except IndexCorruptError:
-                if former is None:
-                    raise
-                # What was to be taken over is broken itself: start from nothing, once.
-                building = shelf.building_folder()
-                generation = builder.build(memory, building, None)
-            self._checkpoint("before publication")
-            with project.lock:
-                if project.forgotten:
-                    raise _StoppedError
-                shelf.publish(building, generation)
-                shelf.fault = None
-            self._checkpoint("published")
-        finally:
-            remove_tree(building)
 
     # --- Projects ---
 
@@ -312,6 +254,5 @@ class IndexManager:
     def _opened(self, project_id: str) -> ProjectIndex:
         """Return a Project whose newest whole generation is open; reads its files the first time."""
         project = self._project(project_id)
-        if project.open():
-            self.wake(project_id)
+        project.open()
         return project

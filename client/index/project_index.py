@@ -47,16 +47,20 @@ class ProjectIndex:
     lock: Lock = field(default_factory=Lock)
     opened: bool = False
 
-    def open(self) -> bool:
-        """Open the newest whole generation, the first time only; tell whether it has to be built again."""
+    @property
+    def idle(self) -> bool:
+        """Whether no build runs, waits, or waits to be tried again."""
+        return not (self.dirty or self.building)
+
+    def open(self) -> None:
+        """Open the newest whole generation, the first time only."""
         with self.lock:
             if self.opened:
-                return False
+                return
             self.shelf.open()
             self.opened = True
             if self.shelf.current is not None:
                 self.done = self.total = self.shelf.current.manifest.units
-            return self.shelf.fault is not None
 
     def status(self) -> IndexStatus:
         """Tell where it stands."""

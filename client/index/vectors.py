@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client.domain.embedding import PassageVectors
-from client.index.files import IndexCorruptError
+from client.index.files import SYSTEM_FAULTS, IndexCorruptError
 
 PARTS: Final = ("pooled", "tokens", "scales", "offsets")
 
@@ -108,8 +109,9 @@ class SegmentWriter:
         self._close()
 
     def _close(self) -> None:
-        for file in self._files.values():
-            file.close()
+        with ExitStack() as closing:  # Where the disk is full each of them may fail.
+            for file in self._files.values():
+                closing.callback(file.close)
 
 
 class VectorTable:
@@ -155,6 +157,8 @@ def _mapped(path: Path, kind: type[np.generic], shape: tuple[int, ...]) -> NDArr
         # A plain array over the map: indexing numpy.memmap itself costs far more.
         return np.asarray(np.memmap(path, dtype=kind, mode="r", shape=shape))
     except OSError as error:
+        if error.errno in SYSTEM_FAULTS:
+            raise
         raise IndexCorruptError(f"{path.name} cannot be read") from error
 
 

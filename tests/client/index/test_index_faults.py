@@ -1,18 +1,20 @@
 from __future__ import annotations
 
 import errno
-import json
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from client.index import shelf as shelf_module
+from client.index.files import IndexCorruptError
 from client.index.generation import Generation
+from client.index.manifest import read_manifest, write_manifest
 from shared_schema.errors import ErrorCode, InterleafError
 from tests.client.index import building_process
 from tests.client.index.conftest import PROJECT, World, sample
@@ -165,10 +167,10 @@ def test_a_missing_folder_is_an_index_to_be_built(world: World) -> None:
 @pytest.mark.parametrize("name", ["tantivy", "analysis", "chunker", "format"])
 def test_an_index_of_another_version_is_set_aside_and_built_again(world: World, name: str) -> None:
     world.index(sample())
-    path = generation_folder(world) / "manifest.json"
-    manifest = json.loads(path.read_bytes())
-    manifest["versions"][name] = "0.0.0" if name == "tantivy" else -1
-    path.write_text(json.dumps(manifest))
+    manifest = read_manifest(generation_folder(world))
+    other: dict[str, object] = {name: "0.0.0" if name == "tantivy" else -1}
+    versions = replace(manifest.versions, **other)  # type: ignore[arg-type]  # one of several types
+    write_manifest(generation_folder(world), replace(manifest, versions=versions))
     world.restart()
     assert world.manager.status(PROJECT).generation is None
     assert "another version" in str(world.manager.status(PROJECT).error)
@@ -181,7 +183,7 @@ def test_an_index_that_breaks_while_it_serves_is_set_aside(world: World) -> None
     world.index(sample(queue=NEW))
 
     def broken(terms: object, limit: int) -> list[tuple[int, float]]:
-        raise shelf_module.IndexCorruptError(f"{terms} {limit}")
+        raise IndexCorruptError(f"{terms} {limit}")
 
     with world.manager.pin(PROJECT) as generation:
         assert isinstance(generation, Generation)
