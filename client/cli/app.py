@@ -42,6 +42,7 @@ PARTS: Final = (
     Part("models", {"models": "The search models of this machine."}),
     Part("search", {"search": "The search index of a Project."}),
     Part("runs", {"runs": "What agents asked for, and what they got."}),
+    Part("explain", {"explain": "Why a document is in an answer, or not."}, noun=False),
     Part("eval", {"eval": "How good the ranking is, measured."}),
     Part("mcp", {"mcp": "Connect a coding agent."}),
     Part("about", {"version": "Print the version."}, noun=False),

@@ -30,7 +30,8 @@ review list; review show; review diff; review approve; review reject; review mer
 review comment
 mcp serve; mcp config
 guidelines set-up; guidelines use; guidelines path
-runs list; runs show
+runs list; runs show; runs pin; runs unpin
+explain
 """
 PROMISED = [line.strip() for line in COMMANDS.replace("\n", ";").split(";") if line.strip()]
 WITHOUT_JSON = {"daemon run", "mcp serve"}
