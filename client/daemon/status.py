@@ -107,7 +107,7 @@ class StatusReport:
 
     def _resources(self, project_id: str) -> int:
         try:
-            return len(self.memory.get(project_id).resources)
+            return len(self.memory.get(project_id).by_id)
         except InterleafError:
             return 0  # no access, or no first snapshot yet
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from client.domain.draft_checks import Situation
 from client.domain.draft_log import Decision, Ids
-from client.domain.effective_memory import EffectiveResource, Installed, authority_commit
+from client.domain.effective_memory import EffectiveResource
 from client.domain.local_draft import BrokenDraft, LocalDraft
+from client.domain.projection import Installed, authority_commit
 from client.services.project_memory import CurrentMemory
 from client.store.outbox import OutboxRow
 from client.store.unit_of_work import UnitOfWork

@@ -11,7 +11,8 @@ import threading
 from dataclasses import dataclass
 from typing import Final
 
-from client.domain.effective_memory import EffectiveMemory, Installed, project, update
+from client.domain.effective_memory import EffectiveMemory
+from client.domain.projection import Installed, project, update
 from client.store.projects import ProjectRow
 from client.store.unit_of_work import Store, UnitOfWork
 from shared_schema.errors import ErrorCode, InterleafError
@@ -71,7 +72,8 @@ class ProjectMemory:
         with self._lock:
             cached = self._caught_up(uow, row)
             if cached.paths is None:
-                cached.paths = PathSet((item.path, item.resource_id) for item in cached.memory.resources)
+                visible = cached.memory.by_id.values()
+                cached.paths = PathSet((item.path, item.resource_id) for item in visible)
             return CurrentMemory(row, cached.memory, cached.paths)
 
     def forget(self, project_id: str) -> None:
@@ -98,7 +100,9 @@ class ProjectMemory:
             return _Cached(version, installed, memory)
         if installed != cached.installed:
             changed |= {
-                item.resource_id for item in cached.memory.resources if item.provenance is Provenance.DRAFT
+                item.resource_id
+                for item in cached.memory.by_id.values()
+                if item.provenance is Provenance.DRAFT
             }
             changed |= {draft.resource_id for draft in uow.drafts.overlaying(project_id)}
         memory = update(
@@ -108,15 +112,14 @@ class ProjectMemory:
             uow.published.some(project_id, changed),
             uow.drafts.overlaying(project_id, changed),
         )
-        _move_paths(cached, memory, changed)
+        _move_paths(cached, memory)
         return _Cached(version, installed, memory, cached.paths)
 
 
-def _move_paths(cached: _Cached, memory: EffectiveMemory, changed: frozenset[str]) -> None:
+def _move_paths(cached: _Cached, memory: EffectiveMemory) -> None:
     if cached.paths is None:
         return
-    affected = changed | (cached.memory.hidden.keys() ^ memory.hidden.keys())
-    for resource_id in affected:
+    for resource_id in memory.by_id.differing(cached.memory.by_id):
         if (former := cached.memory.by_id.get(resource_id)) is not None:
             cached.paths.remove(former.path, resource_id)
         if (item := memory.by_id.get(resource_id)) is not None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from client.domain.effective_memory import Installed, authority_commit
 from client.domain.local_draft import BrokenDraft, LocalDraft
+from client.domain.projection import Installed, authority_commit
 from client.services.bind_directories import find_project
 from client.services.finding_drafts import find_draft
 from client.services.project_memory import ProjectMemory

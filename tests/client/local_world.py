@@ -8,8 +8,9 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from client.domain.effective_memory import EffectiveMemory, EffectiveResource, Installed, project
+from client.domain.effective_memory import EffectiveMemory, EffectiveResource
 from client.domain.local_draft import LocalDraft
+from client.domain.projection import Installed, project
 from client.services.edit_drafts import EditDrafts
 from client.services.load_memory import LoadMemory
 from client.services.project_memory import ProjectMemory

@@ -84,7 +84,7 @@ class EvaluationSet:
                     provenance=Provenance.AUTHORITY,
                 )
             )
-        return EffectiveMemory("prj_evaluation", None, tuple(resources)), documents
+        return EffectiveMemory.of("prj_evaluation", None, resources), documents
 
 
 def read_set(folder: Path) -> EvaluationSet:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.domain.effective_memory import Installed, project, update
 from client.domain.local_draft import LocalDraft
+from client.domain.projection import Installed, project, update
 from shared_schema.drafts import DraftOperation, DraftStatus, Freshness, OperationKind, Reconciliation
 from shared_schema.memory import ABSENT, OrgSource, Provenance, PublishedResource, ResourceState, Scope
 from tests.client.local_world import COMMIT, ORG_COMMIT, OWN, PROJECT, REFERENCE, published
@@ -203,7 +203,21 @@ def test_the_hash_does_not_depend_on_the_order_of_what_comes_in() -> None:
     assert project(NOW, [OWN, REFERENCE], []).hash == project(NOW, [REFERENCE, OWN], []).hash
 
 
-IDS = ["mem_a", "mem_b", "mem_c", "mem_d"]
+@pytest.mark.requirement("domain.projection.incremental")
+def test_an_adaptation_that_comes_hides_its_source_and_shows_it_again_when_it_goes() -> None:
+    adaptation = published("mem_a", "elsewhere.md", org_source=SOURCE)
+    before = project(NOW, [REFERENCE, OWN], [])
+
+    hiding = update(before, NOW, {"mem_a"}, [adaptation], [])
+    after = update(hiding, NOW, {"mem_a"}, [], [])
+
+    assert hiding == project(NOW, [REFERENCE, OWN, adaptation], [])
+    assert set(hiding.hidden) == {"mem_ref"}
+    assert after == before
+
+
+# Two and two share a part of the map by id, whose digest is kept.
+IDS = ["mem_a", "mem_ai4", "mem_b", "mem_ai7"]
 SOURCES = st.none() | st.builds(OrgSource, resource_id=st.sampled_from(IDS), commit_id=st.just("o1"))
 STATES = st.builds(
     ResourceState,
@@ -246,11 +260,12 @@ def worlds(draw: st.DrawFn) -> tuple[dict[str, PublishedResource], dict[str, lis
 
 
 @pytest.mark.requirement("domain.projection.incremental")
-@given(before=worlds(), after=worlds(), changed=st.sets(st.sampled_from(IDS)))
+@given(before=worlds(), after=worlds(), changed=st.sets(st.sampled_from(IDS)), looked_up=st.booleans())
 def test_an_update_computes_what_everything_anew_would(
     before: tuple[dict[str, PublishedResource], dict[str, list[LocalDraft]]],
     after: tuple[dict[str, PublishedResource], dict[str, list[LocalDraft]]],
     changed: set[str],
+    looked_up: bool,
 ) -> None:
     def all_of(
         world: tuple[dict[str, PublishedResource], dict[str, list[LocalDraft]]], ids: set[str]
@@ -263,6 +278,9 @@ def test_an_update_computes_what_everything_anew_would(
 
     everything = set(IDS)
     former = project(NOW, *all_of(before, everything))
+    if looked_up:
+        assert former.hash
+        assert len(former.by_path) <= len(former.by_id)
     kept, now = all_of(before, everything - changed), all_of(after, changed)
 
     result = update(former, NOW, changed, *now)
@@ -272,5 +290,7 @@ def test_an_update_computes_what_everything_anew_would(
     assert result.hash == expected.hash
     assert result.by_id == expected.by_id
     assert result.by_path == expected.by_path
+    assert result.adapted_by == expected.adapted_by
+    assert result.resources == expected.resources
     # And once more from the result, whose cached look-ups were handed on.
     assert update(result, NOW, everything, *all_of(before, everything)) == former

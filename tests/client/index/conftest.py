@@ -35,8 +35,7 @@ def resource(
 
 
 def memory_of(*resources: EffectiveResource, project_id: str = PROJECT) -> EffectiveMemory:
-    ordered = tuple(sorted(resources, key=lambda each: each.resource_id))
-    return EffectiveMemory(project_id, None, ordered, text_hash(repr(ordered)))
+    return EffectiveMemory.of(project_id, None, resources)
 
 
 BODIES: Mapping[str, str] = {
