@@ -9,7 +9,8 @@ only. A digest can be kept with each part, so that the digest of a whole follows
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, compress
+from operator import is_not
 from typing import Final, Self, TypeVar, overload
 from zlib import crc32
 
@@ -97,10 +98,12 @@ class PersistentMap(Mapping[str, V]):
 
     def differing(self, other: PersistentMap[V]) -> set[str]:
         """Return the keys that are in one map only, or have not the same object as their value."""
+        if self is other:
+            return set()
+        apart = compress(zip(self._parts, other._parts, strict=True), map(is_not, self._parts, other._parts))
         return {
             key
-            for mine, theirs in zip(self._parts, other._parts, strict=True)
-            if mine is not theirs
+            for mine, theirs in apart
             for key in mine.keys() | theirs.keys()
             if mine.get(key) is not theirs.get(key)
         }
