@@ -136,6 +136,7 @@ REQUIREMENTS: Final[tuple[R, ...]] = (
     R("retrieval.overlay.revoked", "nothing of a removed resource is a candidate", "retrieval"),
     R("retrieval.overlay.bounded", "one call embeds at most 32 new units", "retrieval"),
     R("retrieval.cache.shared", "vectors are shared by all Projects", "retrieval"),
+    R("retrieval.cache.damaged", "a damaged cache works on and gives no wrong vectors", "retrieval"),
     R("retrieval.cache.bounded", "the longest unused vectors are forgotten first", "retrieval"),
     R("retrieval.index.coalesced", "a burst of wake-ups is one build", "retrieval"),
     R("retrieval.index.incremental", "only changed units are embedded again", "retrieval"),

@@ -12,6 +12,7 @@ import os
 import sqlite3
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Final, TypeVar
@@ -34,6 +35,21 @@ CREATE TABLE IF NOT EXISTS vectors (
 CREATE INDEX IF NOT EXISTS vectors_used ON vectors (used_at, size);
 """
 
+_CIRCUMSTANCES: Final = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_NOMEM,
+)
+_NOT_WRITTEN: Final = (
+    sqlite3.SQLITE_IOERR_WRITE,
+    sqlite3.SQLITE_IOERR_FSYNC,
+    sqlite3.SQLITE_IOERR_TRUNCATE,
+)
+
 T = TypeVar("T")
 
 
@@ -54,6 +70,7 @@ class VectorCache:
         self._limit = limit
         self._lock = Lock()
         self._connection: sqlite3.Connection | None = None
+        self._inode: int | None = None
 
     def get_many(self, fingerprint: str, passages: Sequence[str]) -> dict[str, PassageVectors]:
         """Return the vectors known for passage hashes; the others are left out."""
@@ -101,7 +118,8 @@ class VectorCache:
                     "(ORDER BY used_at DESC, rowid DESC) AS total FROM vectors) WHERE total > ?)",
                     (self._limit,),
                 )
-            connection.execute("PRAGMA incremental_vacuum")
+            # A script, because it frees one page a step and `execute` takes one step of what has no rows.
+            connection.executescript("PRAGMA incremental_vacuum")
 
         self._guarded(cut, None)
 
@@ -124,26 +142,30 @@ class VectorCache:
 
     def _guarded(self, action: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
         with self._lock:
-            try:
-                return action(self._open())
-            except sqlite3.OperationalError:
-                # Locked, read-only or full: the file may be good.
-                return otherwise
-            except sqlite3.DatabaseError:
-                self._drop()
-                for suffix in ("", "-wal", "-shm"):
-                    self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
-                return otherwise
+            for _ in range(2):
+                try:
+                    return action(self._open())
+                except sqlite3.DatabaseError as error:
+                    if _may_be_good(error):
+                        return otherwise
+                    self._discard()  # And once more, on an empty file.
+        return otherwise
 
     def _open(self) -> sqlite3.Connection:
+        if self._connection is not None and _inode(self._path) != self._inode:
+            self._drop()  # Somebody deleted or replaced the file.
         if self._connection is None:
             try:
                 private_directory(self._path.parent)
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
             except OSError as error:
                 raise sqlite3.OperationalError(str(error)) from error
-            connection = sqlite3.connect(self._path, timeout=2, check_same_thread=False)
+            self._inode = _inode(self._path)
+            connection = sqlite3.connect(self._path, timeout=0.1, check_same_thread=False)
             try:
+                # One process has the file to itself. So no index of the log is shared through a mapped
+                # file, reading which would end the process when somebody cut it short.
+                connection.execute("PRAGMA locking_mode = EXCLUSIVE")
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = NORMAL")
@@ -154,10 +176,32 @@ class VectorCache:
             self._connection = connection
         return self._connection
 
+    def _discard(self) -> None:
+        """Delete the file; another one is made with the next use."""
+        self._drop()
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+
     def _drop(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
+
+
+def _may_be_good(error: sqlite3.DatabaseError) -> bool:
+    """Tell whether the file may be whole although it could not be used: locked, read-only, no room."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:  # Ours: the place cannot be written.
+        return isinstance(error, sqlite3.OperationalError)
+    return code & 0xFF in _CIRCUMSTANCES or code in _NOT_WRITTEN
 
 
 def _encode(vectors: PassageVectors) -> bytes:

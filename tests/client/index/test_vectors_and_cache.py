@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
 from pathlib import Path
@@ -120,6 +121,80 @@ def test_a_cache_in_a_place_that_cannot_be_written_is_empty(tmp_path: Path) -> N
     cache = VectorCache(tmp_path / "file" / "v.db", now=lambda: 1)
     cache.put_many("m", passages("one"))
     assert cache.get_many("m", [passage_hash("one")]) == {}
+
+
+def _damage(path: Path, how: str) -> None:
+    """Spoil a file where it lies, under whoever has it open."""
+    if how == "deleted":
+        path.unlink()
+    elif how == "flipped":
+        content = bytes(
+            byte ^ 0x55 if place % 37 == 0 else byte for place, byte in enumerate(path.read_bytes())
+        )
+        with path.open("r+b") as file:
+            file.write(content)
+    else:
+        os.truncate(path, 0 if how == "emptied" else path.stat().st_size // 2)
+
+
+@pytest.mark.requirement("retrieval.cache.damaged")
+@pytest.mark.parametrize("how", ["emptied", "truncated", "flipped", "deleted"])
+@pytest.mark.parametrize("name", ["v.db", "v.db-wal"])
+def test_a_cache_damaged_under_its_process_works_on_and_never_gives_wrong_vectors(
+    tmp_path: Path, name: str, how: str
+) -> None:
+    cache = VectorCache(tmp_path / "v.db", now=lambda: 1)
+    known = passages(*(f"text {number}" for number in range(3_000)))  # More than SQLite keeps in memory.
+    half = dict(list(known.items())[:1_500])
+    cache.put_many("m", half)
+    cache.close()  # What was written so far is in the file itself, the rest in its log.
+    cache.put_many("m", dict(list(known.items())[1_500:]))
+    assert not (tmp_path / "v.db-shm").exists(), "a mapped index of the log would end the process"
+    _damage(tmp_path / name, how)
+    found = cache.get_many("m", list(known))
+    assert all(equal(vectors, known[key]) for key, vectors in found.items())
+    cache.put_many("m", known)
+    assert cache.get_many("m", list(known)).keys() == known.keys()
+    cache.close()
+    again = VectorCache(tmp_path / "v.db", now=lambda: 1)
+    assert again.get_many("m", list(known)).keys() == known.keys()
+    again.close()
+
+
+@pytest.mark.requirement("retrieval.cache.damaged")
+def test_a_cache_of_another_form_is_made_anew(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "v.db") as connection:
+        connection.execute("CREATE TABLE vectors (fingerprint TEXT, passage BLOB, used_at INTEGER)")
+    connection.close()
+    cache = VectorCache(tmp_path / "v.db", now=lambda: 1)
+    known = passages("one")
+    assert cache.get_many("m", list(known)) == {}
+    cache.put_many("m", known)
+    assert cache.get_many("m", list(known)).keys() == known.keys()
+    cache.close()
+
+
+def test_a_cache_that_another_process_has_open_is_left_alone(tmp_path: Path) -> None:
+    first, second = (VectorCache(tmp_path / "v.db", now=lambda: 1) for _ in range(2))
+    known = passages("one")
+    first.put_many("m", known)
+    second.put_many("m", known)
+    assert second.get_many("m", list(known)) == {}
+    assert first.get_many("m", list(known)).keys() == known.keys()
+    first.close()
+    assert second.get_many("m", list(known)).keys() == known.keys()
+    second.close()
+
+
+@pytest.mark.requirement("retrieval.cache.bounded")
+def test_what_is_forgotten_gives_its_room_back(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path / "v.db", now=lambda: 1, limit=100_000)
+    cache.put_many("m", passages(*(f"text {number}" for number in range(1_000))))
+    cache.close()
+    before = (tmp_path / "v.db").stat().st_size
+    cache.prune()
+    cache.close()
+    assert (tmp_path / "v.db").stat().st_size < 300_000 < before
 
 
 @pytest.mark.requirement("retrieval.cache.bounded")
