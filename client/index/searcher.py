@@ -171,7 +171,8 @@ class Searcher:
     def _view(self, generation: Generation, memory: EffectiveMemory, embedder: Embedder) -> View:
         key = (str(generation.folder), memory.project_id, memory.hash)
         with self._lock:
-            if (view := self._views.get(key)) is not None:
+            # A generation that was opened again stands for other mapped files.
+            if (view := self._views.get(key)) is not None and view.generation is generation:
                 self._views.move_to_end(key)
                 return view
         view = View(generation, memory, embedder)
