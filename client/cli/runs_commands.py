@@ -137,7 +137,7 @@ def _print(found: RunDetail, every: bool) -> None:
         say("\nNot returned, best first", style="bold")
         print_rows(others[:room])
     if more := len(others) - len(others[:room]):
-        say(f"\n{count(more, 'more candidate')}: interleaf runs show {run.run_id} --all")
+        say(f"\n{more} more: interleaf runs show {run.run_id} --all")
     say("\nWhy a document is here or not: interleaf explain QUERY DOCUMENT")
 
 

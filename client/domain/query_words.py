@@ -18,7 +18,9 @@ def as_written(query: str, terms: Iterable[str]) -> list[str]:
     words: dict[str, str] = {}
     for word in _WORD.findall(normalise(query)):
         for piece in dict.fromkeys([word, *_PIECE.findall(word)]):
-            words.setdefault(query_terms(piece)[0], piece.casefold())
+            # A word that is too long to be one has no term.
+            for term in query_terms(piece)[:1]:
+                words.setdefault(term, piece.casefold())
     return [words.get(term, term) for term in terms]
 
 

@@ -226,17 +226,17 @@ def test_a_conflict_is_named_before_the_editor_opens(
 @pytest.mark.requirement("cli.json")
 @pytest.mark.usefixtures("bound")
 def test_runs_are_listed_and_their_trace_is_readable(world: LocalWorld, said: Say, answered: Say) -> None:
-    trace = {
-        "candidates": [{"unit": "own.md#0", "score": 0.51234567, "why": "dense\u202e"}],
-        "stage_ms": {"a": 1.5},
-    }
+    candidate = {"unit_key": "mem_own/own/0/0", "path": "own.md", "fused": 0.5, "reason": "dense\u202e"}
+    trace = {"candidates": [candidate], "latencies_ms": {"a": 1.5}}
     with world.store.write() as uow:
         uow.runs.add(RunRow("run_1", PROJECT, 5, "how \x1b[2J long?", "search_1", 2, 12.5, False, trace))
     (item,) = answered("runs", "list")["runs"]
     assert (item["run_id"], item["query"]) == ("run_1", "how \x1b[2J long?")
     assert answered("runs", "show", "run_1")["trace"] == trace
     shown = said("runs", "show", "run_1")
-    assert "unit=own.md#0  score=0.5123  why=dense<U+202E>" in shown
+    assert "own.md" in shown
+    assert "dense<U+202E>" in shown
+    assert "12 ms: a 2, other 11" in shown
     assert "how <U+001B>[2J long?" in shown
     assert "run_not_found" in said("runs", "show", "run_2", status=1)
 
