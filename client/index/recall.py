@@ -35,14 +35,15 @@ class Candidates:
     positions: list[int]
     identity: set[int]
     bm25: dict[int, float]
-    bm25_ranks: dict[int, int]
+    """By position, best first."""
     both_cjk: NDArray[np.bool_]
     """By position: the query is Chinese, Japanese or Korean, and the passage holds such letters."""
     cosines: Floats
     """As they are, by position."""
     dense: Floats
     """What the dense list is ranked by: nearness that comes from the script alone is taken off."""
-    dense_ranks: dict[int, int]
+    dense_list: list[int]
+    """The best positions by meaning, best first."""
 
 
 def searched_terms(frequencies: Mapping[str, int]) -> list[str]:
@@ -97,28 +98,27 @@ def by_meaning(view: View, query: QueryVectors) -> Floats:
 def union(view: View, query: str, bm25: dict[int, float], cosines: Floats) -> Candidates:
     """Join what was found by name, by words and by meaning."""
     generation = view.generation
-    both_cjk = np.concatenate(
-        [generation.cjk, np.array([each.holds_cjk for each in view.overlay], dtype=bool)]
-    )
-    both_cjk &= is_cjk(query)
-    excess = np.float32(ranking.same_script_cosine(generation.manifest.versions.embedder))
-    scores = cosines - np.where(both_cjk, excess, np.float32(0.0))
-    size = min(ranking.LIST_SIZE, len(scores))
-    best = np.argpartition(-scores, size - 1)[:size] if size else np.array([], dtype=np.intp)
-    dense = sorted((int(n) for n in best if np.isfinite(scores[n])), key=lambda n: (-scores[n], n))
+    both_cjk = np.zeros(len(cosines), dtype=bool)
+    scores = cosines
+    if is_cjk(query):
+        both_cjk[: len(generation.cjk)] = generation.cjk
+        both_cjk[len(generation.cjk) :] = [each.holds_cjk for each in view.overlay]
+        excess = np.float32(ranking.same_script_cosine(generation.manifest.versions.embedder))
+        scores = cosines - excess * both_cjk.astype(np.float32)
     bm25 = {position: score for position, score in bm25.items() if np.isfinite(cosines[position])}
+    dense = _best(scores)
     identity = _identified(view, query, cosines)
     positions = list(dict.fromkeys([*identity, *bm25, *dense]))
-    return Candidates(
-        positions,
-        set(identity),
-        bm25,
-        {position: rank for rank, position in enumerate(bm25, 1)},
-        both_cjk,
-        cosines,
-        scores,
-        {position: rank for rank, position in enumerate(dense, 1)},
-    )
+    return Candidates(positions, set(identity), bm25, both_cjk, cosines, scores, dense)
+
+
+def _best(scores: Floats) -> list[int]:
+    """Return the positions of the best finite scores, best first, at most a list's size."""
+    size = ranking.LIST_SIZE
+    best = np.argpartition(scores, -size)[-size:] if size < len(scores) else np.arange(len(scores))
+    best = best[np.isfinite(scores[best])]
+    found: list[int] = best[np.lexsort((best, -scores[best]))].tolist()
+    return found
 
 
 def _identified(view: View, query: str, cosines: Floats) -> list[int]:

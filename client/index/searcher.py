@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from client.domain import ranking
 from client.domain.analysis import query_terms
-from client.domain.assembly import Assembly, Ranked, Signals, assemble, floor_of
 from client.domain.chunking import passage_of
 from client.domain.effective_memory import EffectiveMemory
 from client.domain.embedding import Embedder, QueryVectors
 from client.index.generation import Generation
+from client.index.listing import Scores, assembled
 from client.index.overlay import View
 from client.index.recall import (
     Candidates,
@@ -31,7 +31,7 @@ from client.index.recall import (
     unit_at,
     vectors_at,
 )
-from client.index.trace import Candidate, Trace
+from client.index.trace import Trace
 from client.index.vector_cache import VectorCache
 from shared_schema.errors import ErrorCode, InterleafError
 
@@ -71,17 +71,6 @@ class _Words:
     overlay: Floats
     bm25: dict[int, float]
     full: float
-
-
-@dataclass(slots=True)
-class _Scores:
-    """Scores by place among the candidates; ``order`` is the places, best first."""
-
-    order: list[int]
-    fused: Floats
-    rrf: list[float]
-    reranked: dict[int, float] = field(default_factory=dict)
-    finals: dict[int, float] = field(default_factory=dict)
 
 
 def _no_reranker() -> ranking.PairReranker | None:
@@ -138,7 +127,7 @@ class Searcher:
             _rerank(view, query, vectors, reranker, found, scores, words.coverage)
         name = reranker.name if reranker else ranking.LATE_INTERACTION
         with watch.stage("assembly"):
-            candidates, assembly = _assembled(view, name, found, words.full, scores)
+            assembly, listing = assembled(view, name, found, words.full, scores)
         return Trace(
             index_revision=generation.revision,
             generation=generation.name,
@@ -149,7 +138,8 @@ class Searcher:
             alpha=ranking.fusion_weight(words.coverage),
             rerank_weight=ranking.rerank_weight(words.coverage),
             reranker=name,
-            candidates=candidates,
+            listing=listing,
+            units=tuple(listing.ranked[index].unit for index in assembly.selected),
             selected=assembly.selected,
             tokens=assembly.tokens,
             index_lag=view.lag,
@@ -199,17 +189,13 @@ def _words(view: View, terms: Sequence[str]) -> _Words:
     )
 
 
-def _fuse(found: Candidates, coverage: float) -> _Scores:
-    """Fuse both lists; RRF is computed beside it."""
-    bm25 = np.array([found.bm25.get(p, 0.0) for p in found.positions], dtype=np.float32)
-    dense = found.dense[found.positions] if found.positions else bm25
-    fused = ranking.fuse(bm25, dense, ranking.fusion_weight(coverage))
-    order = sorted(range(len(fused)), key=lambda n: (-fused[n], found.positions[n]))
-    rrf = ranking.rrf(
-        [found.bm25_ranks.get(p) for p in found.positions],
-        [found.dense_ranks.get(p) for p in found.positions],
-    )
-    return _Scores(order, fused, rrf)
+def _fuse(found: Candidates, coverage: float) -> Scores:
+    """Fuse both lists' scores; equals stay in the order of the units."""
+    count = len(found.positions)
+    positions = np.fromiter(found.positions, dtype=np.intp, count=count)
+    bm25 = np.fromiter((found.bm25.get(p, 0.0) for p in found.positions), dtype=np.float32, count=count)
+    fused = ranking.fuse(bm25, found.dense[positions], ranking.fusion_weight(coverage))
+    return Scores(np.lexsort((positions, -fused)).tolist(), fused)
 
 
 def _rerank(
@@ -218,7 +204,7 @@ def _rerank(
     vectors: QueryVectors,
     reranker: ranking.PairReranker | None,
     found: Candidates,
-    scores: _Scores,
+    scores: Scores,
     coverage: float,
 ) -> None:
     """Look at the best candidates again and put them first, in the order of their mixed scores.
@@ -241,52 +227,3 @@ def _rerank(
     scores.finals = {place: float(score) for place, score in zip(best, mixed, strict=True)}
     best.sort(key=lambda place: (place not in named, -scores.finals[place], place))
     scores.order = [*best, *(place for place in scores.order if place not in scores.finals)]
-
-
-def _assembled(
-    view: View,
-    reranker: str,
-    found: Candidates,
-    full_bm25: float,
-    scores: _Scores,
-) -> tuple[tuple[Candidate, ...], Assembly]:
-    """Choose what is returned and describe every candidate, in final order."""
-    floor = floor_of(view.generation.manifest.versions.embedder, reranker)
-    ranked: list[Ranked] = []
-    margins: dict[int, float] = {}
-    for place in scores.order:
-        position = found.positions[place]
-        unit, ordinal = unit_at(view, position)
-        relevant = False
-        if (rerank := scores.reranked.get(place)) is not None:
-            share = found.bm25.get(position, 0.0) / full_bm25
-            signals = Signals(float(found.cosines[position]), rerank, share, bool(found.both_cjk[position]))
-            margins[place] = floor.shares(signals).margin
-            relevant = position in found.identity or margins[place] >= 0.0
-        ranked.append(Ranked(unit, ordinal, place in scores.reranked, relevant))
-    assembly = assemble(ranked)
-    candidates = []
-    for place, each, reason in zip(scores.order, ranked, assembly.reasons, strict=True):
-        position = found.positions[place]
-        bm25 = found.bm25.get(position, 0.0)
-        candidates.append(
-            Candidate(
-                unit=each.unit,
-                ordinal=each.ordinal,
-                identity=position in found.identity,
-                overlay=position >= len(view.generation.units),
-                bm25_rank=found.bm25_ranks.get(position),
-                bm25=bm25,
-                bm25_share=bm25 / full_bm25,
-                dense_rank=found.dense_ranks.get(position),
-                dense=float(found.cosines[position]),
-                rrf=scores.rrf[place],
-                fused=float(scores.fused[place]),
-                rerank=scores.reranked.get(place),
-                final=scores.finals.get(place),
-                margin=margins.get(place),
-                relevant=each.relevant,
-                reason=reason,
-            )
-        )
-    return tuple(candidates), assembly

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
 
 from client.domain.assembly import Reason
 from client.domain.chunking import Unit
@@ -49,9 +51,16 @@ class Candidate:
         return self.unit.resource_id
 
 
-@dataclass(frozen=True, slots=True)
+class Listing(Protocol):
+    """All candidates of a search, not described yet."""
+
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Describe every candidate, in final order."""
+
+
+@dataclass(frozen=True)
 class Trace:
-    """One search. ``candidates`` are in final order; ``selected`` are indexes, in the answer's order."""
+    """One search. ``selected`` are indexes of candidates and ``units`` theirs, in the answer's order."""
 
     index_revision: str
     generation: str
@@ -63,7 +72,8 @@ class Trace:
     alpha: float
     rerank_weight: float
     reranker: str
-    candidates: tuple[Candidate, ...]
+    listing: Listing = field(repr=False)
+    units: tuple[Unit, ...]
     selected: tuple[int, ...]
     tokens: int
     """Tokens of the selected units."""
@@ -76,7 +86,7 @@ class Trace:
     is_draft: Callable[[str], bool] = field(repr=False)
     """Tells whether a resource's text there is that of a Draft of this machine."""
 
-    @property
-    def units(self) -> tuple[Unit, ...]:
-        """The selected units, in the answer's order."""
-        return tuple(self.candidates[index].unit for index in self.selected)
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Every candidate, in final order; described when they are asked for first."""
+        return self.listing.candidates()

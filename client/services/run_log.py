@@ -114,18 +114,8 @@ class RunLog:
                 self._waiting.task_done()
 
     def _write(self, waiting: _Waiting) -> None:
-        row = RunRow(
-            run_id=waiting.run_id,
-            project_id=waiting.project_id,
-            created_at=waiting.state.created_at,
-            query=waiting.query,
-            index_revision=waiting.trace.index_revision,
-            fragments=len(waiting.trace.selected),
-            latency_ms=waiting.latency_ms,
-            pinned=False,
-            trace=trace_record(waiting.trace),
-        )
         try:
+            row = self._row(waiting)
             with self._store.write() as uow:
                 project = uow.projects.get(waiting.project_id)
                 # Access may have been lost since: then nothing of the Project is kept.
@@ -140,6 +130,19 @@ class RunLog:
             self.error = f"{ErrorCode.INTERNAL_ERROR.value}: {type(error).__name__}"
         else:
             self.error = None
+
+    def _row(self, waiting: _Waiting) -> RunRow:
+        return RunRow(
+            run_id=waiting.run_id,
+            project_id=waiting.project_id,
+            created_at=waiting.state.created_at,
+            query=waiting.query,
+            index_revision=waiting.trace.index_revision,
+            fragments=len(waiting.trace.selected),
+            latency_ms=waiting.latency_ms,
+            pinned=False,
+            trace=trace_record(waiting.trace),
+        )
 
     def _tidy(self, uow: UnitOfWork, waiting: _Waiting) -> None:
         """Note which state was used, and now and then drop those that are expired."""
