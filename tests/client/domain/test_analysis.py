@@ -20,9 +20,58 @@ from tests import text_fixtures as fixtures
         ("HTTPServer2", ["httpserver2", "http", "server2"]),
         ("std::vec", ["std", "vec", "std::vec"]),
         ("__init__", ["init"]),
+        ("QUOTE_CACHE_TTL_S", ["quot", "cach", "ttl", "s", "quote_cache_ttl_s"]),
+        ("LBL-2010", ["lbl", "2010", "lbl-2010"]),
+        ("XMLHttpRequest", ["xmlhttprequest", "xml", "http", "request"]),
+        ("parseJSON()", ["parsejson", "pars", "json"]),
+        ("--dry-run", ["dri", "run", "dry-run"]),
+        ("--region=eu-1", ["region", "eu", "1", "eu-1"]),
+        ("min.insync.replicas", ["min", "insync", "replica", "min.insync.replicas"]),
+        ("ScanQueue.flush", ["scanqueu", "scan", "queue", "flush", "scanqueue.flush"]),
+        ("user->name", ["user", "name"]),
+        ("@scope/pkg", ["scope", "pkg", "scope/pkg"]),
+        ("${HOME}", ["home"]),
     ],
 )
 def test_identifiers_give_the_whole_and_the_parts(text: str, expected: list[str]) -> None:
+    assert tokens(text) == expected
+
+
+@pytest.mark.requirement("retrieval.analysis.identifiers")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("docs/adr/0007-x.md", ["doc", "adr", "0007", "x", "md", "docs/adr/0007-x.md"]),
+        ("see `0007-x.md`.", ["see", "0007", "x", "md", "0007-x.md"]),
+        ("cases/*.csv", ["case", "csv"]),
+        ("src\\win\\main.c", ["src", "win", "main", "c", "src\\win\\main.c"]),
+        ("~/.config/tool.toml", ["config", "tool", "toml", "config/tool.toml"]),
+        ("指南/发布流程.md", ["指南", "发布", "布流", "流程", "md"]),
+    ],
+)
+def test_paths_and_file_names_give_the_whole_and_the_parts(text: str, expected: list[str]) -> None:
+    assert tokens(text) == expected
+
+
+@pytest.mark.requirement("retrieval.analysis.numbers")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("v1.2.3", ["v1", "2", "3", "v1.2.3"]),
+        ("1.10.0-rc.2", ["1", "10", "0", "rc", "2", "1.10.0-rc.2"]),
+        (":8443", ["8443"]),
+        ("localhost:8443", ["localhost", "8443", "localhost:8443"]),
+        ("10.0.0.1", ["10", "0", "0", "1", "10.0.0.1"]),
+        ("0x1f", ["0x1f"]),
+        ("10_000", ["10", "000", "10_000"]),
+        ("3.14", ["3", "14", "3.14"]),
+        ("８４４３", ["8443"]),
+        ("2026-03-14", ["2026", "03", "14", "2026-03-14"]),
+        ("14 March 2026", ["14", "march", "2026"]),
+        ("2026年3月14日", ["2026", "年", "3", "月", "14", "日"]),
+    ],
+)
+def test_numbers_versions_and_dates_are_terms(text: str, expected: list[str]) -> None:
     assert tokens(text) == expected
 
 
@@ -38,6 +87,10 @@ def test_identifiers_give_the_whole_and_the_parts(text: str, expected: list[str]
         ("한국어", ["한국", "국어"]),
         ("ｶﾀｶﾅ", ["カタ", "タカ", "カナ"]),
         ("𠮷野家", ["𠮷野", "野家"]),
+        ("第3章", ["第", "3", "章"]),
+        ("報關單，已廢止", ["報關", "關單", "已廢", "廢止"]),
+        ("请看expected_hash的值", ["请看", "expect", "hash", "expected_hash", "的值"]),
+        ("データベース", ["デー", "ータ", "タベ", "ベー", "ース"]),
     ],
 )
 def test_chinese_japanese_and_korean_give_overlapping_pairs(text: str, expected: list[str]) -> None:
@@ -54,6 +107,15 @@ def test_other_scripts_are_folded_and_not_stemmed() -> None:
 
 def test_composed_and_decomposed_letters_are_the_same_words() -> None:
     assert tokens(fixtures.NFC) == tokens(fixtures.NFD)
+
+
+@pytest.mark.parametrize("text", ["🚀", "👩‍👩‍👧‍👦 🏳️‍🌈", "…—·", "，。！", "____", "\u200d"])
+def test_what_is_no_word_gives_no_term(text: str) -> None:
+    assert tokens(text) == query_terms(text) == []
+
+
+def test_emoji_separate_words_and_leave_them_as_they_are() -> None:
+    assert tokens("deploy🚀done 👍🏽 ok") == tokens("deploy done ok")
 
 
 def test_combining_marks_stay_with_their_letters() -> None:
