@@ -73,9 +73,9 @@ def _print(found: Explained, every: bool) -> None:
 
 
 def _answer(found: Explained) -> str:
-    fragments = count(found.fragments, "fragment") if found.fragments else "nothing"
+    fragments = f"{count(found.fragments, 'fragment')}, {found.tokens:,} tokens"
     looked = f"{found.looked_at_again} of {count(found.candidates, 'candidate')} looked at again"
-    return f"{fragments}, {found.tokens:,} tokens; {looked}"
+    return f"{fragments if found.fragments else 'nothing'}; {looked}"
 
 
 def _print_unit(found: Explained, unit: ExplainedUnit, number: int) -> None:

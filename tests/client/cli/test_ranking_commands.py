@@ -273,6 +273,18 @@ def test_coverage_in_words() -> None:
     assert coverage(1, ["kumquat"]) == "0 of 1 query term occur in this memory, not: kumquat"
 
 
+def test_an_arrow_tells_where_looking_again_moved_a_candidate(capsys: pytest.CaptureFixture[str]) -> None:
+    for again, margin in ((3, 6.4), (9, -3.1), (7, 0.0), (None, None)):
+        print_rows([Row(None, "a.md", 1, None, 7, again, margin, "note")])
+    figures = [line.split() for line in capsys.readouterr().out.splitlines() if line.endswith("note")]
+    assert figures == [
+        ["1", "–", "7", "3", "↑", "+6.4", "note"],
+        ["1", "–", "7", "9", "↓", "-3.1", "note"],
+        ["1", "–", "7", "7", "+0.0", "note"],
+        ["1", "–", "7", "–", "–", "note"],
+    ]
+
+
 def test_long_names_and_notes_are_broken_and_stay_in_their_columns(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

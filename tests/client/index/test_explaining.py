@@ -152,8 +152,9 @@ def test_a_third_part_stands_behind_two_of_its_own_document(world: World) -> Non
 @pytest.mark.requirement("explain.verdicts")
 def test_a_full_answer_an_empty_purse_and_the_same_text_have_their_reasons(world: World) -> None:
     world.index(memory_of(*many("zebra", 20)))
-    outcomes = {standing(world, "zebra", f"mem_{n:03d}").outcome for n in range(20)}
-    assert Reason.FRAGMENT_LIMIT in outcomes
+    all_found = [standing(world, "zebra", f"mem_{n:03d}") for n in range(20)]
+    assert Reason.FRAGMENT_LIMIT in {each.outcome for each in all_found}
+    assert {(each.weakest, len(each.trace.selected)) for each in all_found} == {(11, 12)}
 
     texts = [" ".join(f"zebra word{n}x{k}" for k in range(150)) for n in range(9)]
     world.index(memory_of(*(resource(f"mem_{n}", f"{n}.md", f"# N{n}\n\n{t}") for n, t in enumerate(texts))))
