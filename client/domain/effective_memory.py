@@ -62,6 +62,13 @@ class EffectiveResource:
         ]
         return hashlib.sha256(canonical_json(visible)).digest()
 
+    @cached_property
+    def signature(self) -> str:
+        """Changes whenever the resource has to be cut or embedded again."""
+        parts = (self.content_hash, self.path, self.title, self.description)
+        joined = "".join(f"{len(part)}:{part}" for part in parts)
+        return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
     @property
     def adapts(self) -> str | None:
         """The Org resource that this one replaces in its Project, if it is an adaptation."""
@@ -144,6 +151,14 @@ class EffectiveMemory:
         """
         return _Foremost(self.adaptations, lambda resource: resource.resource_id)
 
+    def titled(self, title: str) -> tuple[EffectiveResource, ...]:
+        """Return the visible resources with exactly this title, case aside."""
+        return self._titles.get(title.casefold(), ())
+
+    @cached_property
+    def _titles(self) -> Groups:
+        return regrouped(PersistentMap(), (), self.by_id.values(), _title)
+
     @cached_property
     def _paths(self) -> Groups:
         return regrouped(PersistentMap(), (), self.by_id.values(), _path)
@@ -169,7 +184,7 @@ class EffectiveMemory:
         gone = [item for key in visible if (item := self.by_id.get(key)) is not None]
         come = [item for item in visible.values() if item is not None]
         # What was looked up by once is kept for the next, so it need not be made from everything again.
-        for name, key_of in (("adaptations", source_of), ("_paths", _path)):
+        for name, key_of in (("adaptations", source_of), ("_paths", _path), ("_titles", _title)):
             if (groups := self.__dict__.get(name)) is not None:
                 memory.__dict__[name] = regrouped(groups, gone, come, key_of)
         return memory
@@ -206,6 +221,10 @@ def _digest_of(part: Mapping[str, EffectiveResource]) -> bytes:
 
 def _path(resource: EffectiveResource) -> str:
     return resource.path
+
+
+def _title(resource: EffectiveResource) -> str:
+    return resource.title.casefold()
 
 
 def source_of(resource: EffectiveResource) -> str | None:

@@ -15,7 +15,6 @@ It holds no text: what is returned is always cut from the Effective Memory of th
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -91,9 +90,7 @@ class IndexedResource:
 
 def signature_of(resource: EffectiveResource) -> str:
     """Return what changes whenever a resource has to be cut or embedded again."""
-    parts = (resource.content_hash, resource.path, resource.title, resource.description)
-    joined = "".join(f"{len(part)}:{part}" for part in parts)
-    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return resource.signature
 
 
 class Generation:

@@ -62,7 +62,7 @@ class View:
         changed: list[EffectiveResource] = []
         gone: set[str] = set()
         if memory.hash != generation.manifest.memory_hash:
-            for resource in memory.resources:
+            for resource in memory.by_id.values():
                 indexed = generation.resources.get(resource.resource_id)
                 if indexed is None or indexed.signature != signature_of(resource):
                     changed.append(resource)
@@ -75,7 +75,6 @@ class View:
         self.overlay: list[OverlayUnit] = []
         self._cut(changed, embedder)
         self._overlay_keys = {each.unit.unit_key for each in self.overlay}
-        self._titles: dict[str, list[str]] | None = None
 
     @property
     def lag(self) -> bool:
@@ -104,12 +103,7 @@ class View:
 
     def titled(self, title: str) -> list[str]:
         """Return the ids of the resources with exactly this title, case aside."""
-        if self._titles is None:  # Two threads may both make it; it comes out the same.
-            titles: dict[str, list[str]] = {}
-            for resource in self.memory.resources:
-                titles.setdefault(resource.title.casefold(), []).append(resource.resource_id)
-            self._titles = titles
-        return self._titles.get(title.casefold(), [])
+        return [resource.resource_id for resource in self.memory.titled(title)]
 
     def frequency(self, term: str) -> int:
         """Return how many units hold a term."""

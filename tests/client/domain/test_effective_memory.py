@@ -218,6 +218,7 @@ def test_an_adaptation_that_comes_hides_its_source_and_shows_it_again_when_it_go
 
 # Two and two share a part of the map by id, whose digest is kept.
 IDS = ["mem_a", "mem_ai4", "mem_b", "mem_ai7"]
+TITLES = ["A", "b", "DRAFT", "Other"]
 SOURCES = st.none() | st.builds(OrgSource, resource_id=st.sampled_from(IDS), commit_id=st.just("o1"))
 STATES = st.builds(
     ResourceState,
@@ -281,6 +282,7 @@ def test_an_update_computes_what_everything_anew_would(
     if looked_up:
         assert former.hash
         assert len(former.by_path) <= len(former.by_id)
+        assert former.titled("none") == ()
     kept, now = all_of(before, everything - changed), all_of(after, changed)
 
     result = update(former, NOW, changed, *now)
@@ -292,5 +294,6 @@ def test_an_update_computes_what_everything_anew_would(
     assert result.by_path == expected.by_path
     assert result.adapted_by == expected.adapted_by
     assert result.resources == expected.resources
+    assert [result.titled(title) for title in TITLES] == [expected.titled(title) for title in TITLES]
     # And once more from the result, whose cached look-ups were handed on.
     assert update(result, NOW, everything, *all_of(before, everything)) == former
