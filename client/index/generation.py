@@ -25,7 +25,7 @@ from typing import Final, Literal
 import numpy as np
 
 from client.domain.chunking import Unit, text_hash
-from client.domain.effective_memory import EffectiveResource
+from client.domain.effective_memory import EffectiveMemory, EffectiveResource
 from client.index.files import (
     SYSTEM_FAULTS,
     FileMark,
@@ -128,6 +128,9 @@ class Generation:
         places = np.array([unit.place for unit in self.units], dtype=np.int64).reshape(-1, 2)
         self.vectors = VectorTable(segments, places)
         self.cjk = np.array([unit.holds_cjk for unit in self.units], dtype=bool)
+        self.made_of: EffectiveMemory | None = None
+        """A memory of this process that shows what is indexed, once one was seen: others are compared
+        with it in the time of their differences."""
         self.number_of_uid = {unit.uid: number for number, unit in enumerate(self.units)}
 
     @property

@@ -60,14 +60,15 @@ class View:
         self.memory = memory
         self._lock = Lock()
         changed: list[EffectiveResource] = []
-        gone: set[str] = set()
-        if memory.hash != generation.manifest.memory_hash:
-            for resource in memory.by_id.values():
-                indexed = generation.resources.get(resource.resource_id)
-                if indexed is None or indexed.signature != signature_of(resource):
-                    changed.append(resource)
-            gone = generation.resources.keys() - memory.by_id.keys()
-        self._stale = gone | {resource.resource_id for resource in changed} & generation.resources.keys()
+        self._stale: set[str] = set()
+        for resource_id in _suspects(generation, memory):
+            resource, indexed = memory.by_id.get(resource_id), generation.resources.get(resource_id)
+            if resource and indexed and indexed.signature == signature_of(resource):
+                continue
+            if resource is not None:
+                changed.append(resource)
+            if indexed is not None:
+                self._stale.add(resource_id)
         self.live = np.ones(len(generation.units), dtype=bool)
         for resource_id in self._stale:
             first = generation.first_unit[resource_id]
@@ -183,3 +184,13 @@ class View:
                         resource.provenance is Provenance.DRAFT,
                     )
                 )
+
+
+def _suspects(generation: Generation, memory: EffectiveMemory) -> set[str]:
+    """Return the resources that may be others than the generation holds; few where that can be known."""
+    if memory.hash == generation.manifest.memory_hash:
+        generation.made_of = memory
+        return set()
+    if generation.made_of is not None:
+        return memory.by_id.differing(generation.made_of.by_id)
+    return generation.resources.keys() | set(memory.by_id)
