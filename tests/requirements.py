@@ -155,6 +155,8 @@ REQUIREMENTS: Final[tuple[R, ...]] = (
     R("retrieval.index.coalesced", "a burst of wake-ups is one build", "retrieval"),
     R("retrieval.index.incremental", "only changed units are embedded again", "retrieval"),
     R("retrieval.index.corrupt", "a damaged index is quarantined and rebuilt", "retrieval"),
+    R("retrieval.index.one-process", "two processes never share an index", "retrieval"),
+    R("retrieval.index.read-only", "an index that cannot be written answers and says so", "retrieval"),
     R("retrieval.index.killed", "a killed build costs nothing but its last batch", "retrieval"),
     R("retrieval.index.serving-damage", "damage to a serving index is found before it is read", "retrieval"),
     R("retrieval.index.deleted", "an index deleted under its process is built again", "retrieval"),

@@ -81,8 +81,6 @@ class Builder:
         """
         if former is not None and former.manifest.versions != self.versions:
             former = None
-        if former is not None:
-            former.check()
         plan = plan_of(memory, former, self._embedder.count_tokens)
         self._checkpoint("planned")
         private_directory(folder / VECTORS)

@@ -22,13 +22,13 @@ import tantivy
 from client.domain.analysis import tokens
 from client.domain.chunking import Unit
 from client.domain.ranking import FIELD_BOOSTS
-from client.index.files import SYSTEM_FAULTS, IndexCorruptError, private_directory
+from client.index.files import IndexCorruptError, private_directory
 
 TANTIVY_VERSION: Final = version("tantivy")
 QUERY_TERMS: Final = 96
 """The rarest terms of a long query that are searched for."""
 
-_OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
+_OS_ERROR: Final = re.compile(r"\(os error (\d+)\)|Os \{ code: (\d+)")
 _HEAP: Final = 64_000_000
 _FIELDS: Final = tuple(FIELD_BOOSTS)
 
@@ -83,8 +83,9 @@ def _tantivy(action: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError) as error:
-        number = int(found[1]) if (found := _OS_ERROR.search(str(error))) else 0
-        if number in SYSTEM_FAULTS or (action == "written" and number not in (0, errno.ENOENT)):
+        number = int(found[1] or found[2]) if (found := _OS_ERROR.search(str(error))) else 0
+        # Opening takes a lock, in a file.
+        if number not in (0, errno.ENOENT, errno.EIO) or (number == errno.EIO and action == "written"):
             raise OSError(number, os.strerror(number)) from error
         raise IndexCorruptError(f"the lexical index cannot be {action}: {error}") from error
     except BaseException as error:

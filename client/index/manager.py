@@ -176,8 +176,7 @@ class IndexManager:
 
     def _wake_where_wanting(self, project: ProjectIndex, *, first: bool = True) -> None:
         """Wake the builder where an index was found broken, or was asked for the ``first`` time."""
-        wanting = project.shelf.fault is not None or (first and project.shelf.current is None)
-        if wanting and project.idle:
+        if (project.wanting or (first and project.shelf.current is None)) and project.idle:
             self.wake(project.project_id)
 
     # --- building ---

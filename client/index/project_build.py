@@ -49,6 +49,8 @@ class ProjectBuild:
         Raises:
             BuildStopped: it was given up.
         """
+        if project.refused is not None:
+            return InterleafError(ErrorCode.INTERNAL_ERROR, project.refused)
         try:
             self._build(project)
         except BuildStopped:
@@ -56,8 +58,7 @@ class ProjectBuild:
         except InterleafError as raised:
             return raised
         except OSError as raised:
-            code = ErrorCode.STORAGE_FULL if raised.errno in _FULL else ErrorCode.INTERNAL_ERROR
-            return InterleafError(code, f"The search index cannot be written: {raised.strerror}.")
+            return _not_written(raised, project)
         except Exception as raised:  # noqa: BLE001 - one Project must not end the worker for all
             return InterleafError(
                 ErrorCode.INTERNAL_ERROR, f"The search index cannot be built: {type(raised).__name__}."
@@ -125,3 +126,15 @@ class ProjectBuild:
             # A Project that was forgotten meanwhile leaves no empty folder behind.
             with suppress(OSError):
                 shelf.folder.rmdir()
+
+
+def _not_written(error: OSError, project: ProjectIndex) -> InterleafError:
+    said = f"The search index cannot be written: {error.strerror}."
+    if error.errno in _FULL:
+        return InterleafError(
+            ErrorCode.STORAGE_FULL, f"{said} Free some room on the disk; it is tried again by itself."
+        )
+    folder = project.shelf.folder
+    return InterleafError(
+        ErrorCode.INTERNAL_ERROR, f"{said} Check who may write to {folder}; it is tried again by itself."
+    )

@@ -46,6 +46,13 @@ class ProjectIndex:
     """Monotonic seconds before which a failed build is not tried again."""
     lock: Lock = field(default_factory=Lock)
     opened: bool = False
+    refused: str | None = None
+    """Why it could not be opened, in words; no fault of its files."""
+
+    @property
+    def wanting(self) -> bool:
+        """Whether it was found broken or could not be read, so that it has to be built or opened again."""
+        return self.refused is not None or self.shelf.fault is not None
 
     @property
     def idle(self) -> bool:
@@ -53,12 +60,16 @@ class ProjectIndex:
         return not (self.dirty or self.building)
 
     def open(self) -> None:
-        """Open the newest whole generation, the first time only."""
+        """Open the newest whole generation, once; where the system refuses, the next call tries again."""
         with self.lock:
             if self.opened:
                 return
-            self.shelf.open()
-            self.opened = True
+            try:
+                self.shelf.open()
+            except OSError as error:
+                self.refused = f"The search index cannot be read: {error.strerror}."
+                return
+            self.opened, self.refused = True, None
             if self.shelf.current is not None:
                 self.done = self.total = self.shelf.current.manifest.units
 
@@ -79,6 +90,6 @@ class ProjectIndex:
                 self.done,
                 self.total,
                 self.dirty or self.building,
-                self.error.message if self.error else self.shelf.fault,
+                self.error.message if self.error else self.refused or self.shelf.fault,
                 self.error.code.value if self.error else None,
             )

@@ -9,6 +9,7 @@ import pytest
 from client.domain.chunking import text_hash
 from client.domain.effective_memory import EffectiveMemory, EffectiveResource
 from client.domain.embedding import Embedder
+from client.index.builder import Checkpoint
 from client.index.manager import IndexManager
 from client.index.searcher import Searcher, Snapshot
 from client.index.trace import Trace
@@ -71,12 +72,13 @@ class World:
     def __post_init__(self) -> None:
         self.restart()
 
-    def restart(self) -> None:
+    def restart(self, checkpoint: Checkpoint = lambda _: None) -> None:
         self.manager = IndexManager(
             self.root / "indexes",
             self.memories.__getitem__,
             self.embedder_source,
             self.cache,
+            checkpoint=checkpoint,
             monotonic=lambda: self.now,
         )
         self.searcher = Searcher(self.cache)
