@@ -7,6 +7,7 @@ import unicodedata
 
 import pytest
 
+from client.index.lexical import QUERY_TERMS
 from tests import text_fixtures as fixtures
 from tests.client.index.conftest import World, memory_of, resource, sample
 
@@ -139,10 +140,13 @@ def test_a_query_without_words_has_no_list_of_words(neighbours: World, query: st
     assert best_words(trace) == []
 
 
-def test_of_a_long_query_the_rarest_words_count(neighbours: World) -> None:
-    common = " ".join(f"the service disk rows tool {n}th" for n in range(200, 600))
-    trace = neighbours.search(f"{common} knownHashes {common}")
-    assert best_words(trace) == ["mem_camel_known"]
+@pytest.mark.parametrize("before", [0, 150])
+def test_of_a_long_query_the_rarest_words_are_searched_wherever_they_stand(world: World, before: int) -> None:
+    common = [f"common{number}" for number in range(QUERY_TERMS + 54)]
+    copies = [resource(f"mem_c{n}", f"n/c{n}.md", f"# N\n\n{' '.join(common)}") for n in range(2)]
+    world.index(memory_of(*copies, resource("mem_rare", "n/r.md", "# N\n\nIt reads knownHashes.")))
+    trace = world.search(" ".join([*common[:before], "knownHashes", *common[before:]]))
+    assert any(each.bm25_rank for each in trace.candidates if each.resource_id == "mem_rare")
 
 
 @pytest.mark.requirement("retrieval.identity")
