@@ -74,6 +74,7 @@ REQUIREMENTS: Final[tuple[R, ...]] = (
     R("store.adaptation", "editing an Org reference makes an adaptation with an id of its own", "contract"),
     R("review.merge", "a merged Review moves the ref and reaches every member", "domain"),
     R("activate.own-draft", "an agent finds its own Draft in the next call", "retrieval"),
+    R("activate.own-draft.while-building", "own writes show at once while a build runs", "retrieval"),
     R("activate.delta", "fragments come as add, replace, reuse and removed", "contract"),
     R("activate.chinese", "Chinese questions find Chinese documents", "retrieval"),
     R("sync.outage", "a store during an outage waits as retrying and arrives", "sync"),
