@@ -155,6 +155,7 @@ REQUIREMENTS: Final[tuple[R, ...]] = (
     R("retrieval.cache.bounded", "the longest unused vectors are forgotten first", "retrieval"),
     R("retrieval.index.coalesced", "a burst of wake-ups is one build", "retrieval"),
     R("retrieval.index.incremental", "only changed units are embedded again", "retrieval"),
+    R("retrieval.index.batches", "passages are embedded in batches of one length", "retrieval"),
     R("retrieval.index.corrupt", "a damaged index is quarantined and rebuilt", "retrieval"),
     R("retrieval.index.one-process", "two processes never share an index", "retrieval"),
     R("retrieval.index.read-only", "an index that cannot be written answers and says so", "retrieval"),
