@@ -27,7 +27,7 @@ from client.config import ENV_PREFIX, Settings
 from client.daemon.connection import DaemonConnection
 from client.daemon.local_server import LocalServer, make_private_or_refuse
 from client.daemon.log import configure_log
-from client.frugal import bound_arenas
+from client.frugal import bound_arenas, one_blas_thread
 from shared_schema.daemon_contract import Empty, Hello
 from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.places import Places, make_private
@@ -68,6 +68,7 @@ def run_daemon(settings: Settings, build: Build | None = None) -> int:
     # Databases, downloads and indexes are for their owner alone, whoever writes them.
     os.umask(0o077)
     bound_arenas()
+    one_blas_thread()
     for directory in (places.home, places.run, places.log.parent):
         make_private_or_refuse(directory)
     with _lock(places):

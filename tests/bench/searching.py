@@ -12,7 +12,7 @@ import random
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -172,14 +172,14 @@ def measure(units: int, rounds: int, words: int = 150) -> list[Figure]:
     """Measure a Project of ``units`` documents of one unit of ``words`` words each."""
     embedder = RandomPassages(real_embedder())
     with bench(embedder) as subject:
-        publish(subject.store, [_prose(number, words) for number in range(units)])
+        publish(subject.store, [document(number, words) for number in range(units)])
         full = milliseconds(subject.build)
         indexed = subject.index.status(PROJECT).total
         if indexed != units:
             raise RuntimeError(f"{units} documents became {indexed} units")
         embedder.drawing = False
         found = _activations(subject, units, rounds)
-        found.append(_second(subject, _query(0), f"{units:,} units of {words} words, drawn vectors"))
+        found.append(_second(subject, some_query(0), f"{units:,} units of {words} words, drawn vectors"))
         what = f"index: full build of {units:,} units, without the model"
         found.append(Figure(what, full / 1_000, "s", None, "once"))
         found.append(_changes(subject, units, min(rounds, 7)))
@@ -189,9 +189,9 @@ def measure(units: int, rounds: int, words: int = 150) -> list[Figure]:
 def second_share(words: int) -> list[Figure]:
     """Measure only what a state saves, for passages of this length: short ones save less."""
     with bench(RandomPassages(real_embedder())) as subject:
-        publish(subject.store, [_prose(number, words) for number in range(1_000)])
+        publish(subject.store, [document(number, words) for number in range(1_000)])
         subject.build()
-        return [_second(subject, _query(0), f"1,000 units of {words} words, drawn vectors")]
+        return [_second(subject, some_query(0), f"1,000 units of {words} words, drawn vectors")]
 
 
 def second_share_of_own_pages() -> list[Figure]:
@@ -216,7 +216,8 @@ QUERIES = (
 )
 
 
-def _query(number: int) -> str:
+def some_query(number: int) -> str:
+    """Return a question of a few words, always the same one for a number."""
     return " ".join(random.Random(number + 3).choices(WORDS, k=8)) + " page 77"
 
 
@@ -224,7 +225,7 @@ def _activations(subject: Bench, units: int, rounds: int) -> list[Figure]:
     whole, model, stages = [], [], []
     fragments = []
     for number in range(-3, rounds):  # Three to warm up; another query each time.
-        activate = tool_contract.Activate(query=_query(number + 100))
+        activate = tool_contract.Activate(query=some_query(number + 100))
         start = time.perf_counter()
         answer = subject.activate(PROJECT, activate)
         took = (time.perf_counter() - start) * 1_000
@@ -300,12 +301,13 @@ def _bytes(answer: tool_contract.ActivateAnswer) -> int:
     return len(answer.model_dump_json(exclude_none=True).encode())
 
 
-def _prose(number: int, words: int) -> str:
+def document(number: int, words: int) -> str:
+    """Return a page of that many words, always the same one for a number."""
     chosen = " ".join(random.Random(number).choices(WORDS, k=words))
     return f"# Page {number}\n\n{chosen} page {number}\n"
 
 
-def publish(store: Store, bodies: Sequence[str]) -> None:
+def publish(store: Store, bodies: Iterable[str]) -> None:
     """Fill the Project with documents."""
     with store.write() as uow:
         row = ProjectRow(PROJECT, "Bench", installed_commit="c" * 64, installed_seq=1, snapshot_at=1)
