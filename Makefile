@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 # Two workers: what the smallest supported machine has.
 JOBS ?= 2
 
-.PHONY: help setup models demo test lint format bench bench-retrieval docs lock clean
+.PHONY: help setup models demo test lint format bench bench-search bench-retrieval docs lock clean
 
 help:  ## Show what can be made.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ bench: setup  ## Measure and print the figures beside their bars (JSON: build/be
 
 # Sets of other origin than the project's own, one folder each; none is part of the project.
 EVALUATION_SETS ?= ../shared/eval
+
+bench-search: setup models  ## Measure how search grows up to 200,000 units (JSON: build/scaling.json).
+	@$(BIN)/python -m tests.bench.scaling
 
 bench-retrieval: setup models  ## Measure the ranking on every evaluation set there is (JSON: build/retrieval.json).
 	@$(BIN)/python -m tests.bench.retrieval $(wildcard $(EVALUATION_SETS))
