@@ -135,7 +135,7 @@ def test_the_stored_figures_belong_to_the_set_and_follow_from_their_own_rankings
     assert same == stored, f"The figures were not computed from these rankings. {wanted}"
 
 
-def test_every_kind_of_the_set_has_enough_questions_and_every_judged_document_is_reached() -> None:
+def test_every_kind_of_the_set_has_enough_questions_and_grades_are_in_range() -> None:
     evaluated = read_set(SET)
     kinds = Figures.read().kinds
     assert {"para", "zh", "xl", "ident", "path", "date", "num", "neg", "dup", "sup"} < kinds.keys()
