@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -105,7 +106,8 @@ def union(view: View, query: str, bm25: dict[int, float], cosines: Floats) -> Ca
         both_cjk[len(generation.cjk) :] = [each.holds_cjk for each in view.overlay]
         excess = np.float32(ranking.same_script_cosine(generation.manifest.versions.embedder))
         scores = cosines - excess * both_cjk.astype(np.float32)
-    bm25 = {position: score for position, score in bm25.items() if np.isfinite(cosines[position])}
+    reachable = np.isfinite(cosines[list(bm25)]) if bm25 else ()
+    bm25 = dict(compress(bm25.items(), reachable))
     dense = _best(scores)
     identity = _identified(view, query, cosines)
     positions = list(dict.fromkeys([*identity, *bm25, *dense]))
