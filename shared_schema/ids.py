@@ -11,8 +11,9 @@ import time
 from typing import Final, Literal
 
 Prefix = Literal[
-    "mem", "drf", "lop", "prj", "rev", "cmt", "usr", "rcn", "tok", "run", "sta", "org", "ins", "inb", "evt"
-]
+    "mem", "drf", "lop", "prj", "rev", "cmt", "usr", "rcn", "tok", "run", "sta", "org", "ins", "inb", "evt",
+    "evc",
+]  # fmt: skip
 
 RESOURCE_PREFIXES: Final = ("mem", "ctx", "rul", "wfl")
 

@@ -18,6 +18,8 @@ def forget_project(uow: UnitOfWork, project: ProjectRow) -> None:
     uow.published.drop_unused_texts()
     uow.activation_states.delete_project(project_id)
     uow.runs.delete_project(project_id)
+    uow.cases.delete_project(project_id)
+    uow.corpora.collect()
     uow.projects.put(
         replace(
             project,

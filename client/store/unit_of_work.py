@@ -28,6 +28,8 @@ from client.store.activations import ActivationStateRepository, RunRepository
 from client.store.change_log import Change, ChangeLog
 from client.store.drafts import DraftRepository
 from client.store.engine import database_errors, read_engine, write_engine
+from client.store.evaluation_cases import CaseRepository
+from client.store.evaluation_corpora import CorpusRepository
 from client.store.migrating import copy_database
 from client.store.opening import damage_marker, open_database
 from client.store.outbox import OutboxRepository
@@ -54,6 +56,8 @@ class UnitOfWork:
         self.sync_state = SyncStateRepository(connection)
         self.runs = RunRepository(connection)
         self.activation_states = ActivationStateRepository(connection)
+        self.cases = CaseRepository(connection)
+        self.corpora = CorpusRepository(connection)
         self._changes = changes
         self._touched: set[str] = set()
 
