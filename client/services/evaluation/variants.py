@@ -24,12 +24,17 @@ def rankings(trace: Trace) -> dict[str, list[str]]:
 
     A resource stands where its best unit does.
     """
+    return {variant: _resources(ranked) for variant, ranked in ranked_units(trace).items()}
+
+
+def ranked_units(trace: Trace) -> dict[str, list[Candidate]]:
+    """Return the candidates of each variant, best first."""
     candidates = trace.candidates
     return {
         B1_BM25: _by(candidates, lambda each: each.bm25_rank),
         B2_DENSE: _by(candidates, lambda each: each.dense_rank),
         B3_FUSED: _by(candidates, lambda each: -each.fused),
-        B4_RERANKED: _resources(candidates),
+        B4_RERANKED: list(candidates),
         RRF: _by(candidates, lambda each: -each.rrf),
     }
 
@@ -39,11 +44,11 @@ def answer(trace: Trace) -> list[str]:
     return list(dict.fromkeys(unit.resource_id for unit in trace.units))
 
 
-def _by(candidates: Iterable[Candidate], key: Callable[[Candidate], float | None]) -> list[str]:
+def _by(candidates: Iterable[Candidate], key: Callable[[Candidate], float | None]) -> list[Candidate]:
     """Rank by a key, least first; what has none is not in the list."""
     ranked = [(value, each) for each in candidates if (value := key(each)) is not None]
     ranked.sort(key=lambda pair: pair[0])
-    return _resources(each for _, each in ranked)
+    return [each for _, each in ranked]
 
 
 def _resources(candidates: Iterable[Candidate]) -> list[str]:
