@@ -114,6 +114,7 @@ class Builder:
             former.check()  # What was taken over was not read again.
         generation = Generation.open(folder, frozenset(digests.values()))
         _smoke_test(generation)
+        generation.warm(memory)
         return generation
 
     def _vectors(self, plan: Plan, folder: Path, former: Generation | None) -> tuple[SegmentInfo, ...]:

@@ -166,6 +166,11 @@ class Generation:
             if found is None or found != mark:
                 raise IndexCorruptError(f"{name} was changed or removed")
 
+    def warm(self, made_of: EffectiveMemory) -> None:
+        """Note the memory that is indexed, and make now what the next answer would have to make first."""
+        self.made_of = made_of
+        _ = self.average_lengths, self.number_of_passage
+
     @cached_property
     def average_lengths(self) -> tuple[float, float, float]:
         """Average terms in each lexical field."""

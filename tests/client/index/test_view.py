@@ -30,6 +30,7 @@ def test_a_view_of_a_known_memorys_successor_is_that_of_everything(world: World)
     after = before.followed_by(None, changes(), {}, {})
     with world.manager.pin(PROJECT) as generation:
         assert generation is not None
+        assert generation.made_of is before, "the builder knows it"
         generation.made_of = None
         everything = shown(View(generation, after, world.embedder))
         assert generation.made_of is None
