@@ -10,35 +10,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+_Share = TypeVar("_Share", float, Floats)
 
 LIST_SIZE: Final = 100
 """Candidates taken from each list."""
 RRF_K: Final = 60
 RERANK: Final = 24
-RERANK_UNCOVERED: Final = 48
-"""Candidates looked at again when fewer than half of the query's terms occur in the index."""
+LIST_SIZE_UNCOVERED: Final = 300
+RERANK_UNCOVERED: Final = 200
+"""Candidates by meaning, and of all those that are looked at again, when words cannot lead to what is
+asked for: fewer than half of the query's terms occur where it could be found."""
 LOW_COVERAGE: Final = 0.5
 
 FIELD_BOOSTS: Final[Mapping[str, float]] = {"path": 0.2, "headings": 0.3, "body": 1.0}
 BM25_K1: Final = 1.2
 BM25_B: Final = 0.75
 
-SAME_SCRIPT_COSINE: Final[Mapping[str, float]] = {"multilingual-e5-small": 0.05}
-"""By embedding model: how much nearer a passage with Chinese, Japanese or Korean letters in it is to a
-query in such a script, by the script alone.
 
-Taken off its cosine, else a Chinese question never reaches an English answer where there are Chinese
-documents too. Measured on a corpus of four sets in both languages (2,089 units): such questions gain
-0.19 nDCG@10 (0.615 to 0.807), Chinese ones about Chinese documents lose nothing (0.899, 0.913), and in
-a corpus of one language no order changes."""
+@dataclass(frozen=True, slots=True)
+class ScriptExcess:
+    """How much nearer a passage with Chinese, Japanese or Korean letters in it is to a query in such a
+    script, by the script alone: in cosine, and in late interaction."""
+
+    cosine: float
+    late_interaction: float
+
+
+SAME_SCRIPT: Final[Mapping[str, ScriptExcess]] = {"multilingual-e5-small": ScriptExcess(0.05, 0.08)}
+"""By embedding model; taken off before ranking, never before the relevance floor.
+
+Else a Chinese question hardly ever reaches an English answer where there are Chinese documents too.
+docs/retrieval.md has the measurement; in a corpus of one language no order changes."""
+_NO_EXCESS: Final = ScriptExcess(0.0, 0.0)
 
 LATE_INTERACTION: Final = "late_interaction"
-
-Floats = NDArray[np.float32]
 
 
 class PairReranker(Protocol):
@@ -52,12 +64,36 @@ class PairReranker(Protocol):
         """Return one score a passage, in the order given."""
 
 
-def fusion_weight(coverage: float) -> float:
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The share of the query's terms that words can be found by, from 0 to 1.
+
+    ``own``: of all terms, those that occur in the index. ``foreign``: the same for passages without
+    Chinese, Japanese or Korean letters under a query that has them: there only its other terms can
+    occur, whatever the rest of the index holds. None where the query or the memory has no such two
+    sides.
+    """
+
+    own: float
+    foreign: float | None = None
+
+    @property
+    def least(self) -> float:
+        """Of the side that words lead to least."""
+        return self.own if self.foreign is None else min(self.own, self.foreign)
+
+    def of(self, foreign: NDArray[np.bool_]) -> Floats:
+        """Return the coverage that counts for each candidate, float32."""
+        other = self.own if self.foreign is None else self.foreign
+        return np.where(foreign, np.float32(other), np.float32(self.own)).astype(np.float32)
+
+
+def fusion_weight(coverage: _Share) -> _Share:
     """Return α, the weight of the dense score in the fused one, for a coverage in [0, 1]."""
     return 0.5 + 0.3 * (1.0 - coverage)
 
 
-def rerank_weight(coverage: float) -> float:
+def rerank_weight(coverage: _Share) -> _Share:
     """Return a, the weight of the reranker's score in the final one, for a coverage in [0, 1]."""
     return 0.4 + 0.5 * (1.0 - coverage)
 
@@ -67,9 +103,14 @@ def rerank_depth(coverage: float) -> int:
     return RERANK_UNCOVERED if coverage < LOW_COVERAGE else RERANK
 
 
-def same_script_cosine(embedder: str) -> float:
+def dense_list_size(coverage: float) -> int:
+    """Return how many candidates are taken from the list by meaning."""
+    return LIST_SIZE_UNCOVERED if coverage < LOW_COVERAGE else LIST_SIZE
+
+
+def same_script(embedder: str) -> ScriptExcess:
     """Return what to take off for an embedder's fingerprint (its model's name up to ``:``)."""
-    return SAME_SCRIPT_COSINE.get(embedder.partition(":")[0], 0.0)
+    return SAME_SCRIPT.get(embedder.partition(":")[0], _NO_EXCESS)
 
 
 def z_scores(values: Floats) -> Floats:
@@ -91,14 +132,19 @@ def min_max(values: Floats) -> Floats:
     return (values - np.float32(low)) / np.float32(high - low)
 
 
-def fuse(bm25: Floats, dense: Floats, alpha: float) -> Floats:
-    """Return (1-α)·z(bm25) + α·z(dense) over the union's candidates; a missing BM25 score is 0."""
-    return np.float32(1.0 - alpha) * z_scores(bm25) + np.float32(alpha) * z_scores(dense)
+def fuse(bm25: Floats, dense: Floats, alpha: float | Floats) -> Floats:
+    """Return (1-α)·z(bm25) + α·z(dense) over the union's candidates; a missing BM25 score is 0.
+
+    ``alpha`` is one weight, or one for each candidate.
+    """
+    weight = np.asarray(alpha, dtype=np.float32)
+    return (np.float32(1.0) - weight) * z_scores(bm25) + weight * z_scores(dense)
 
 
-def mix(fused: Floats, reranked: Floats, weight: float) -> Floats:
-    """Return (1-a)·fused + a·reranked, both stretched to [0, 1] first."""
-    return np.float32(1.0 - weight) * min_max(fused) + np.float32(weight) * min_max(reranked)
+def mix(fused: Floats, reranked: Floats, weight: float | Floats) -> Floats:
+    """Return (1-a)·fused + a·reranked, both stretched to [0, 1] first; ``weight`` as in `fuse`."""
+    share = np.asarray(weight, dtype=np.float32)
+    return (np.float32(1.0) - share) * min_max(fused) + share * min_max(reranked)
 
 
 def rrf(*ranks: Sequence[int | None]) -> list[float]:

@@ -159,7 +159,8 @@ def _search_all(view: View, query: str, vectors: QueryVectors, trace: Trace) -> 
     cosines = by_meaning(view, vectors)
     bm25 = {position: score for position, score in bm25.items() if np.isfinite(cosines[position])}
     ranks = {position: rank for rank, position in enumerate(bm25, 1)}
-    return _Searched(view, query, vectors, frequencies, bm25, ranks, union(view, query, bm25, cosines), trace)
+    found, _ = union(view, query, bm25, cosines, frequencies)
+    return _Searched(view, query, vectors, frequencies, bm25, ranks, found, trace)
 
 
 def _standing(searched: _Searched, position: int) -> UnitStanding:

@@ -39,6 +39,8 @@ class Candidates:
     """By position, best first."""
     both_cjk: NDArray[np.bool_]
     """By position: the query is Chinese, Japanese or Korean, and the passage holds such letters."""
+    foreign: NDArray[np.bool_]
+    """By position: the query is, and the passage holds none."""
     cosines: Floats
     """As they are, by position."""
     dense: Floats
@@ -96,27 +98,38 @@ def by_meaning(view: View, query: QueryVectors) -> Floats:
     return np.concatenate([own, np.array(overlaid, dtype=np.float32)])
 
 
-def union(view: View, query: str, bm25: dict[int, float], cosines: Floats) -> Candidates:
-    """Join what was found by name, by words and by meaning."""
+def union(
+    view: View, query: str, bm25: dict[int, float], cosines: Floats, frequencies: Mapping[str, int]
+) -> tuple[Candidates, ranking.Coverage]:
+    """Join what was found by name, by words and by meaning; tell how far words could lead.
+
+    ``frequencies``: query term → how many units hold it.
+    """
     generation = view.generation
     both_cjk = np.zeros(len(cosines), dtype=bool)
+    foreign = both_cjk
     scores = cosines
+    present = [term for term, count in frequencies.items() if count]
+    coverage = ranking.Coverage(len(present) / max(len(frequencies), 1))
     if is_cjk(query):
         both_cjk[: len(generation.cjk)] = generation.cjk
         both_cjk[len(generation.cjk) :] = [each.holds_cjk for each in view.overlay]
-        excess = np.float32(ranking.same_script_cosine(generation.manifest.versions.embedder))
+        foreign = ~both_cjk
+        excess = np.float32(ranking.same_script(generation.manifest.versions.embedder).cosine)
         scores = cosines - excess * both_cjk.astype(np.float32)
+        if np.isfinite(cosines[foreign]).any():
+            other = sum(not is_cjk(term) for term in present) / max(len(frequencies), 1)
+            coverage = ranking.Coverage(coverage.own, other)
     reachable = np.isfinite(cosines[list(bm25)]) if bm25 else ()
     bm25 = dict(compress(bm25.items(), reachable))
-    dense = _best(scores)
+    dense = _best(scores, ranking.dense_list_size(coverage.least))
     identity = _identified(view, query, cosines)
     positions = list(dict.fromkeys([*identity, *bm25, *dense]))
-    return Candidates(positions, set(identity), bm25, both_cjk, cosines, scores, dense)
+    return Candidates(positions, set(identity), bm25, both_cjk, foreign, cosines, scores, dense), coverage
 
 
-def _best(scores: Floats) -> list[int]:
-    """Return the positions of the best finite scores, best first, at most a list's size."""
-    size = ranking.LIST_SIZE
+def _best(scores: Floats, size: int) -> list[int]:
+    """Return the positions of the best finite scores, best first, at most ``size``."""
     best = np.argpartition(scores, -size)[-size:] if size < len(scores) else np.arange(len(scores))
     best = best[np.isfinite(scores[best])]
     found: list[int] = best[np.lexsort((best, -scores[best]))].tolist()

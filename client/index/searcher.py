@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -67,7 +67,7 @@ class _Words:
 
     terms: tuple[str, ...]
     missing: tuple[str, ...]
-    coverage: float
+    frequencies: Mapping[str, int]
     overlay: Floats
     bm25: dict[int, float]
     full: float
@@ -120,11 +120,11 @@ class Searcher:
         with watch.stage("dense"):
             cosines = by_meaning(view, vectors)
         with watch.stage("fusion"):
-            found = union(view, query, words.bm25, cosines)
-            scores = _fuse(found, words.coverage)
+            found, coverage = union(view, query, words.bm25, cosines, words.frequencies)
+            scores = _fuse(found, coverage)
         reranker = self._reranker()
         with watch.stage("rerank"):
-            _rerank(view, query, vectors, reranker, found, scores, words.coverage)
+            _rerank(view, query, vectors, reranker, found, scores, coverage)
         name = reranker.name if reranker else ranking.LATE_INTERACTION
         with watch.stage("assembly"):
             assembly, listing = assembled(view, name, found, words.full, scores)
@@ -134,9 +134,10 @@ class Searcher:
             memory_hash=memory.hash,
             query_terms=words.terms,
             missing_terms=words.missing,
-            coverage=words.coverage,
-            alpha=ranking.fusion_weight(words.coverage),
-            rerank_weight=ranking.rerank_weight(words.coverage),
+            coverage=coverage.own,
+            foreign_coverage=coverage.foreign,
+            alpha=ranking.fusion_weight(coverage.own),
+            rerank_weight=ranking.rerank_weight(coverage.own),
             reranker=name,
             listing=listing,
             units=tuple(listing.ranked[index].unit for index in assembly.selected),
@@ -182,19 +183,20 @@ def _words(view: View, terms: Sequence[str]) -> _Words:
     return _Words(
         terms=tuple(terms),
         missing=missing,
-        coverage=(len(terms) - len(missing)) / len(terms) if terms else 0.0,
+        frequencies=frequencies,
         overlay=overlay,
         bm25=by_words(view, searched, overlay),
         full=full_bm25(view, frequencies),
     )
 
 
-def _fuse(found: Candidates, coverage: float) -> Scores:
+def _fuse(found: Candidates, coverage: ranking.Coverage) -> Scores:
     """Fuse both lists' scores; equals stay in the order of the units."""
     count = len(found.positions)
     positions = np.fromiter(found.positions, dtype=np.intp, count=count)
     bm25 = np.fromiter((found.bm25.get(p, 0.0) for p in found.positions), dtype=np.float32, count=count)
-    fused = ranking.fuse(bm25, found.dense[positions], ranking.fusion_weight(coverage))
+    alpha = ranking.fusion_weight(coverage.of(found.foreign[positions]))
+    fused = ranking.fuse(bm25, found.dense[positions], alpha)
     return Scores(np.lexsort((positions, -fused)).tolist(), fused)
 
 
@@ -205,24 +207,30 @@ def _rerank(
     reranker: ranking.PairReranker | None,
     found: Candidates,
     scores: Scores,
-    coverage: float,
+    coverage: ranking.Coverage,
 ) -> None:
     """Look at the best candidates again and put them first, in the order of their mixed scores.
 
     Units of a resource that the query names are looked at in any case and go before all others.
     """
     named = [place for place in scores.order if found.positions[place] in found.identity]
-    depth = ranking.RERANK if reranker else ranking.rerank_depth(coverage)
+    depth = ranking.RERANK if reranker else ranking.rerank_depth(coverage.least)
     best = list(dict.fromkeys([*scores.order[:depth], *named]))
     if not best:
         return
+    at = np.array([found.positions[place] for place in best], dtype=np.intp)
+    taken_off = np.float32(0.0)
     if reranker is None:
+        taken_off = np.float32(
+            ranking.same_script(view.generation.manifest.versions.embedder).late_interaction
+        )
         stored = [vectors_at(view, found.positions[place]) for place in best]
         raw = ranking.maxsim(vectors.tokens, [v.tokens for v in stored], [v.scales for v in stored])
     else:
         passages = [passage_of(unit_at(view, found.positions[place])[0]) for place in best]
         raw = np.array(reranker.score(query, passages), dtype=np.float32)
-    mixed = ranking.mix(scores.fused[best], raw, ranking.rerank_weight(coverage))
+    weight = ranking.rerank_weight(coverage.of(found.foreign[at]))
+    mixed = ranking.mix(scores.fused[best], raw - taken_off * found.both_cjk[at].astype(np.float32), weight)
     scores.reranked = {place: float(score) for place, score in zip(best, raw, strict=True)}
     scores.finals = {place: float(score) for place, score in zip(best, mixed, strict=True)}
     best.sort(key=lambda place: (place not in named, -scores.finals[place], place))

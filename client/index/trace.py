@@ -69,6 +69,9 @@ class Trace:
     missing_terms: tuple[str, ...]
     """Those that no unit holds."""
     coverage: float
+    foreign_coverage: float | None
+    """What counts for passages in another script than a Chinese, Japanese or Korean query's; none
+    where there are no such two sides. Both weights below are those of ``coverage``."""
     alpha: float
     rerank_weight: float
     reranker: str

@@ -10,7 +10,7 @@ from client.domain.analysis import holds_cjk, is_cjk
 from client.domain.assembly import Reason
 from client.domain.effective_memory import EffectiveResource
 from client.domain.query_words import as_written, run_together
-from client.domain.ranking import LIST_SIZE
+from client.domain.ranking import LIST_SIZE, Coverage, dense_list_size
 from client.index.explaining import Missed, Standing, UnitStanding
 from shared_schema import limits
 from shared_schema.explanations import Advice
@@ -64,9 +64,15 @@ def _why_not(standing: Standing, best: UnitStanding, path: str) -> str:
             return f"{_same_text(standing, best) or 'another document'} gave the same text as {path} already."
         case _:
             return (
-                f"no part of {path} is among the best {LIST_SIZE} of {standing.searchable} "
+                f"no part of {path} is among the best {_lists(standing)} of {standing.searchable} "
                 "by words or by meaning."
             )
+
+
+def _lists(standing: Standing) -> str:
+    trace = standing.trace
+    dense = dense_list_size(Coverage(trace.coverage, trace.foreign_coverage).least)
+    return str(LIST_SIZE) if dense == LIST_SIZE else f"{LIST_SIZE} and {dense}"
 
 
 def _same_text(standing: Standing, unit: UnitStanding) -> str | None:

@@ -162,6 +162,7 @@ def trace_record(trace: Trace) -> dict[str, Any]:
         "query_terms": list(trace.query_terms),
         "missing_terms": list(trace.missing_terms),
         "coverage": trace.coverage,
+        "foreign_coverage": trace.foreign_coverage,
         "alpha": trace.alpha,
         "rerank_weight": trace.rerank_weight,
         "reranker": trace.reranker,

@@ -18,7 +18,9 @@ def test_fusion_is_the_weighted_sum_of_z_scores() -> None:
     assert tilted[0] > tilted[1] > tilted[2]
 
 
-@pytest.mark.parametrize(("coverage", "alpha", "weight", "depth"), [(1.0, 0.5, 0.4, 24), (0.0, 0.8, 0.9, 48)])
+@pytest.mark.parametrize(
+    ("coverage", "alpha", "weight", "depth"), [(1.0, 0.5, 0.4, 24), (0.0, 0.8, 0.9, 200)]
+)
 def test_weights_follow_the_coverage(coverage: float, alpha: float, weight: float, depth: int) -> None:
     assert ranking.fusion_weight(coverage) == pytest.approx(alpha)
     assert ranking.rerank_weight(coverage) == pytest.approx(weight)
@@ -26,7 +28,7 @@ def test_weights_follow_the_coverage(coverage: float, alpha: float, weight: floa
 
 
 def test_half_coverage_is_not_yet_low() -> None:
-    assert (ranking.rerank_depth(0.5), ranking.rerank_depth(0.49)) == (24, 48)
+    assert (ranking.rerank_depth(0.5), ranking.rerank_depth(0.49)) == (24, 200)
 
 
 @pytest.mark.parametrize("values", [floats(), floats(3), floats(2, 2, 2)])
@@ -72,6 +74,25 @@ def test_bm25_rises_with_the_count_and_falls_with_the_length() -> None:
 
 def test_the_defaults_are_the_measured_ones() -> None:
     assert dict(ranking.FIELD_BOOSTS) == {"path": 0.2, "headings": 0.3, "body": 1.0}
-    assert (ranking.LIST_SIZE, ranking.RRF_K, ranking.RERANK, ranking.RERANK_UNCOVERED) == (100, 60, 24, 48)
-    assert ranking.same_script_cosine("multilingual-e5-small:abc") == 0.05
-    assert ranking.same_script_cosine("all-MiniLM-L6-v2:abc") == 0.0
+    assert (ranking.LIST_SIZE, ranking.RRF_K, ranking.RERANK, ranking.RERANK_UNCOVERED) == (100, 60, 24, 200)
+    assert ranking.same_script("multilingual-e5-small:abc") == ranking.ScriptExcess(0.05, 0.08)
+    assert ranking.same_script("all-MiniLM-L6-v2:abc") == ranking.ScriptExcess(0.0, 0.0)
+
+
+@pytest.mark.requirement("retrieval.search.bilingual")
+def test_coverage_counts_by_side() -> None:
+    foreign = np.array([False, True])
+    both = ranking.Coverage(0.8, 0.1)
+    assert both.of(foreign).tolist() == pytest.approx([0.8, 0.1])
+    assert both.least == pytest.approx(0.1)
+    one = ranking.Coverage(0.8)
+    assert one.of(foreign).tolist() == pytest.approx([0.8, 0.8])
+    assert one.least == pytest.approx(0.8)
+    assert (ranking.dense_list_size(0.5), ranking.dense_list_size(0.49)) == (100, 300)
+
+
+def test_each_candidate_may_have_its_own_weight() -> None:
+    fused = ranking.fuse(floats(0, 2, 4), floats(3, 2, 1), floats(0.5, 0.5, 1.0))
+    assert fused.tolist() == pytest.approx([0, 0, -np.sqrt(1.5)], abs=1e-6)
+    mixed = ranking.mix(floats(0, 1), floats(1, 0), floats(0.9, 0.25))
+    assert mixed.tolist() == pytest.approx([0.9, 0.75])

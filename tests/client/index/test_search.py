@@ -9,7 +9,7 @@ import pytest
 
 from client.domain.analysis import query_terms
 from client.domain.assembly import Reason
-from client.domain.ranking import FIELD_BOOSTS, bm25_field, inverse_document_frequency
+from client.domain.ranking import FIELD_BOOSTS, Coverage, bm25_field, inverse_document_frequency
 from client.index import overlay
 from client.index.lexical import FieldTerms
 from client.index.overlay import View
@@ -252,14 +252,19 @@ def test_nearness_by_script_alone_is_taken_off_chinese_passages_for_chinese_quer
         assert generation is not None
         view = View(generation, sample(), embedder)
         cosines = np.full(len(generation.units), 0.5, dtype=np.float32)
-        chinese = union(view, "合同编号", {}, cosines)
-        english = union(view, "contract number", {}, cosines)
+        chinese, covered = union(view, "合同编号", {}, cosines, {"合同": 3, "同编": 1, "id": 2, "没有": 0})
+        english, other = union(view, "contract number", {}, cosines, {"contract": 0, "number": 1})
     scripts = {
         unit.unit_key: float(score) for unit, score in zip(generation.units, chinese.dense, strict=True)
     }
     assert scripts.pop("mem_chinese/发布流程/0/0") == pytest.approx(0.45)
     assert set(scripts.values()) == {0.5}
     assert set(english.dense.tolist()) == {0.5}
+    # To passages without such letters only the other terms can lead.
+    assert covered == Coverage(3 / 4, 1 / 4)
+    assert other == Coverage(1 / 2)
+    assert (~chinese.foreign).tolist() == chinese.both_cjk.tolist()
+    assert not english.foreign.any()
     world.cache.close()
 
 
