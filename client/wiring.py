@@ -35,6 +35,10 @@ from client.models.resident import ResidentModels, SearchModels, find_profile
 from client.services.activate_memory import ActivateMemory
 from client.services.bind_directories import BindDirectories
 from client.services.edit_drafts import EditDrafts
+from client.services.evaluation.case_report_jobs import CaseReports
+from client.services.evaluation.cases import EvaluationCases
+from client.services.evaluation.export import ExportCases
+from client.services.evaluation.replay import ReplayCases
 from client.services.explain_ranking import ExplainRanking
 from client.services.load_memory import LoadMemory
 from client.services.project_memory import ProjectMemory
@@ -107,6 +111,7 @@ class Daemon:
         self.models.start()
         self.index.start()
         self.run_log.start()
+        self.services.case_reports.tidy()
         self._look_again()
         self.worker.start()
 
@@ -118,6 +123,7 @@ class Daemon:
             lambda: self.worker.stop(STOP_SECONDS),
             lambda: self.index.stop(STOP_SECONDS),
             self.models.stop,
+            lambda: self.services.case_reports.stop(STOP_SECONDS),
         )
         self._winding_down = [threading.Thread(target=step, name="stopping", daemon=True) for step in steps]
         for thread in self._winding_down:
@@ -151,6 +157,7 @@ class Daemon:
         self.memory.forget(project_id)
         self.index.forget(project_id)
         self.services.activate.forget(project_id)
+        self.services.case_reports.forget(project_id)
         self.guides.refresh()
 
     def account_changed(self) -> None:
@@ -234,9 +241,21 @@ class Daemon:
             outbox=ReadOutbox(self.store, self.worker),
             runs=ReadRuns(self.store, self.run_log.flush),
             explain=ExplainRanking(self.store, self.memory, self.index, self.searcher, self.models),
+            cases=EvaluationCases(
+                self.store, self.memory, self.models, system_clock, new_id, self.run_log.flush
+            ),
+            case_reports=self._case_reports(),
+            export_cases=ExportCases(self.store),
             account=self.account,
             sync=SyncNow(self.worker, self.store),
         )
+
+    def _case_reports(self) -> CaseReports:
+        # A searcher of its own: replays put nothing out of what agents' searches keep.
+        replay = ReplayCases(
+            self.store, self.models, self.cache, lambda: Searcher(self.cache), self.places.index / "replay"
+        )
+        return CaseReports(self.store, replay, new_id)
 
 
 def build_daemon(settings: Settings, models: SearchModels | None = None) -> Daemon:

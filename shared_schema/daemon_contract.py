@@ -20,6 +20,23 @@ from pydantic import Field
 
 from shared_schema import limits
 from shared_schema.drafts import DraftStatus, Freshness, Reconciliation
+from shared_schema.evaluation_contract import (
+    CaseCall,
+    CaseCreateCall,
+    CaseDeleteCall,
+    CaseDetail,
+    CaseFreezeCall,
+    CaseJudgeCall,
+    CaseList,
+    CaseListCall,
+    EvaluationExport,
+    ExportCall,
+    ExportedPage,
+    ExportPageCall,
+    ReportCall,
+    ReportState,
+    ReportStateCall,
+)
 from shared_schema.explanations import ExplainCall, Explained
 from shared_schema.memory import Contract, OrgSource, Provenance, ResourceState, Scope
 from shared_schema.org_contract import Me
@@ -526,6 +543,16 @@ METHODS: Final[dict[str, tuple[type[Contract], type[Contract] | None]]] = {
     "show_run": (RunCall, RunDetail),
     "pin_run": (RunPinCall, RunItem),
     "explain": (ExplainCall, Explained),
+    "create_evaluation_case": (CaseCreateCall, CaseDetail),
+    "list_evaluation_cases": (CaseListCall, CaseList),
+    "show_evaluation_case": (CaseCall, CaseDetail),
+    "judge_evaluation_case": (CaseJudgeCall, CaseDetail),
+    "freeze_evaluation_case": (CaseFreezeCall, CaseDetail),
+    "delete_evaluation_case": (CaseDeleteCall, Count),
+    "start_evaluation_report": (ReportCall, ReportState),
+    "evaluation_report": (ReportStateCall, ReportState),
+    "export_evaluation": (ExportCall, EvaluationExport),
+    "exported_documents": (ExportPageCall, ExportedPage),
 }
 
 UNMARKED_METHODS: Final = frozenset({"hello", "daemon_status", "stop"})

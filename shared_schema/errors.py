@@ -75,6 +75,7 @@ class ErrorCode(StrEnum):
     CLIENT_TOO_OLD = "client_too_old"
     OUTBOX_OPERATION_NOT_FOUND = "outbox_operation_not_found"
     RUN_NOT_FOUND = "run_not_found"
+    RUN_OUTDATED = "run_outdated"
     SYNC_INCOMPLETE = "sync_incomplete"
     CHAIN_BROKEN = "chain_broken"
 
@@ -188,6 +189,7 @@ ERRORS: Final[Mapping[ErrorCode, ErrorSpec]] = {
         Kind.NOT_FOUND, 404, "List the operations with: interleaf outbox list"
     ),
     _C.RUN_NOT_FOUND: ErrorSpec(Kind.NOT_FOUND, 404, "List the runs with: interleaf runs list"),
+    _C.RUN_OUTDATED: ErrorSpec(Kind.CONFLICT, 409, "Ask the same again, and use the new run."),
     _C.SYNC_INCOMPLETE: ErrorSpec(Kind.UNAVAILABLE, 503, "See what is left with: interleaf outbox list"),
     _C.CHAIN_BROKEN: ErrorSpec(
         Kind.INTERNAL, 500, "The history received does not verify; it was not applied. Tell the operator."

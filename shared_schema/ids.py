@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 Prefix = Literal[
     "mem", "drf", "lop", "prj", "rev", "cmt", "usr", "rcn", "tok", "run", "sta", "org", "ins", "inb", "evt",
-    "evc",
+    "evc", "evr",
 ]  # fmt: skip
 
 RESOURCE_PREFIXES: Final = ("mem", "ctx", "rul", "wfl")

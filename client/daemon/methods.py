@@ -13,6 +13,9 @@ from client.daemon.status import StatusReport
 from client.services.activate_memory import ActivateMemory
 from client.services.bind_directories import BindDirectories
 from client.services.edit_drafts import EditDrafts
+from client.services.evaluation.case_report_jobs import CaseReports
+from client.services.evaluation.cases import EvaluationCases
+from client.services.evaluation.export import ExportCases
 from client.services.explain_ranking import ExplainRanking
 from client.services.load_memory import LoadMemory
 from client.services.read_drafts import ReadDrafts
@@ -63,6 +66,9 @@ class Services:
     outbox: ReadOutbox
     runs: ReadRuns
     explain: ExplainRanking
+    cases: EvaluationCases
+    case_reports: CaseReports
+    export_cases: ExportCases
     account: SignIn
     sync: SyncNow
 
@@ -73,6 +79,7 @@ def handlers(services: Services, request_stop: Callable[[], None]) -> dict[str, 
         **_process(services, request_stop),
         **_agent(services),
         **_local(services),
+        **_evaluation(services),
         "login": services.account.login,
         "logout": lambda _call: services.account.logout(),
         "account": lambda _call: services.account.account(),
@@ -157,4 +164,19 @@ def _local(services: Services) -> dict[str, Handler]:
         "show_memory": show_memory,
         "search_index_status": index_status,
         "rebuild_search_index": rebuild,
+    }
+
+
+def _evaluation(services: Services) -> dict[str, Handler]:
+    return {
+        "create_evaluation_case": services.cases.create,
+        "list_evaluation_cases": services.cases.list,
+        "show_evaluation_case": services.cases.show,
+        "judge_evaluation_case": services.cases.judge,
+        "freeze_evaluation_case": services.cases.freeze,
+        "delete_evaluation_case": services.cases.delete,
+        "start_evaluation_report": services.case_reports.start,
+        "evaluation_report": services.case_reports.state,
+        "export_evaluation": services.export_cases.cases,
+        "exported_documents": services.export_cases.page,
     }

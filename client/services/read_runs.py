@@ -33,7 +33,7 @@ class ReadRuns:
         with self._store.read() as uow:
             row, names = uow.runs.get(call.run_id), _names(uow)
         if row is None:
-            raise _no_run(call.run_id)
+            raise no_run(call.run_id)
         return RunDetail(run=_item(row, names), trace=dict(row.trace))
 
     def pin(self, call: RunPinCall) -> RunItem:
@@ -41,13 +41,14 @@ class ReadRuns:
         self._flush()
         with self._store.write() as uow:
             if not uow.runs.set_pinned(call.run_id, call.pinned):
-                raise _no_run(call.run_id)
+                raise no_run(call.run_id)
             row, names = uow.runs.get(call.run_id), _names(uow)
         assert row is not None  # noqa: S101 - it was pinned just now, in this transaction
         return _item(row, names)
 
 
-def _no_run(run_id: str) -> InterleafError:
+def no_run(run_id: str) -> InterleafError:
+    """Return the error for a run that was dropped or never was."""
     return InterleafError(
         ErrorCode.RUN_NOT_FOUND,
         "There is no such retrieval run; old ones are dropped. List them with: interleaf runs list",
