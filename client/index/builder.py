@@ -112,7 +112,7 @@ class Builder:
         self._checkpoint("written")
         if former is not None:
             former.check()  # What was taken over was not read again.
-        generation = Generation.open(folder, frozenset(digests.values()))
+        generation = Generation.open(folder, frozenset(digests.values()), resources)
         _smoke_test(generation)
         generation.warm(memory)
         return generation

@@ -185,11 +185,17 @@ class Generation:
         return {unit.passage: number for number, unit in enumerate(self.units)}
 
     @classmethod
-    def open(cls, folder: Path, trusted: frozenset[str] = frozenset()) -> Generation:
+    def open(
+        cls,
+        folder: Path,
+        trusted: frozenset[str] = frozenset(),
+        resources: Mapping[str, IndexedResource] | None = None,
+    ) -> Generation:
         """Open a generation and check every file against the manifest.
 
         ``trusted`` are digests of files known to be good, because this process wrote or verified them
-        and the folder shares them; they are not read again.
+        and the folder shares them; they are not read again. ``resources`` are those of the folder where
+        this process wrote them: reading a large list takes longer than all the rest.
 
         Raises:
             IndexCorruptError: something is missing, changed, or made by other versions of the code.
@@ -205,7 +211,8 @@ class Generation:
             expected = manifest.files[name]
             if expected not in trusted and _digest(path) != expected:
                 raise IndexCorruptError(f"{name} was changed")
-        resources = dict(_read_units(folder / UNITS))
+        if resources is None:
+            resources = dict(_read_units(folder / UNITS))
         if len(resources) != manifest.resources:
             raise IndexCorruptError("the manifest counts other resources")
         return cls(folder, manifest, resources, marks)
