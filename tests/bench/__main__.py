@@ -1,6 +1,7 @@
 """``make bench``: measures, prints the table, keeps it as JSON.
 
-``--quick`` measures less; ``--write-docs`` writes the table into the documentation too.
+``--quick`` measures less, ``--only WORD`` the parts with that word in their name; ``--write-docs`` writes
+the table into the documentation too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.bench import bench_store, processes, searching
+from client.frugal import one_blas_thread
 from tests.bench.figures import Figure, machine, markdown, versions_used
 
 CONDITIONS = (
@@ -25,8 +26,33 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 def main(arguments: list[str]) -> None:
     """Run every measurement and print the table; a figure over its bar is shown, never an error."""
-    quick = "--quick" in arguments
-    parts: dict[str, Callable[[], list[Figure]]] = {
+    where, packages = machine(), versions_used()
+    figures: list[Figure] = []
+    only = arguments[arguments.index("--only") + 1] if "--only" in arguments else ""
+    for name, part in _parts(quick="--quick" in arguments).items():
+        if only in name:
+            print(f"measuring: {name}", file=sys.stderr, flush=True)
+            figures += part()
+    table = markdown(figures)
+    print(table)
+    build = ROOT / "build"
+    build.mkdir(exist_ok=True)
+    record = {
+        "machine": where | {"packages": packages},
+        "figures": [asdict(f) | {"verdict": f.verdict} for f in figures],
+    }
+    (build / "bench.json").write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
+    if "--write-docs" in arguments and not only:
+        page = document(where, packages, figures)
+        (ROOT / "docs" / "figures.md").write_text(page, encoding="utf-8")
+
+
+def _parts(*, quick: bool) -> dict[str, Callable[[], list[Figure]]]:
+    # As in the daemon, and like there before NumPy is imported.
+    one_blas_thread()
+    from tests.bench import bench_store, processes, searching
+
+    return {
         "store and load": lambda: [
             *bench_store.figures(1_000, 60 if quick else 300),
             *bench_store.figures(10_000, 60 if quick else 300),
@@ -40,23 +66,6 @@ def main(arguments: list[str]) -> None:
         ],
         "processes": lambda: processes.measure(5 if quick else 15, 1 if quick else 3),
     }
-    where, packages = machine(), versions_used()
-    figures: list[Figure] = []
-    for name, part in parts.items():
-        print(f"measuring: {name}", file=sys.stderr, flush=True)
-        figures += part()
-    table = markdown(figures)
-    print(table)
-    build = ROOT / "build"
-    build.mkdir(exist_ok=True)
-    record = {
-        "machine": where | {"packages": packages},
-        "figures": [asdict(f) | {"verdict": f.verdict} for f in figures],
-    }
-    (build / "bench.json").write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
-    if "--write-docs" in arguments:
-        page = document(where, packages, figures)
-        (ROOT / "docs" / "figures.md").write_text(page, encoding="utf-8")
 
 
 def document(where: Mapping[str, object], packages: Mapping[str, str], figures: Sequence[Figure]) -> str:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -165,7 +165,7 @@ def _memory(field: str) -> float:
 
 # --- telling ---
 
-_COLUMNS: Final = (
+_COLUMNS: Final[Sequence[tuple[str, Callable[[Row], str]]]] = (
     ("activate p50", lambda row: f"{row['whole_p50_ms']:.1f}"),
     ("p95", lambda row: f"{row['whole_p95_ms']:.1f}"),
     ("outside the model p50", lambda row: f"{row['outside_p50_ms']:.1f}"),
