@@ -12,17 +12,9 @@ import typer
 from client.cli.options import Json
 from client.cli.output import busy, console, print_json, say, table
 from client.cli.taught import noun, verb
+from client.cli.variant_names import NAMES
 
 app = noun("interleaf eval run my-set/", "interleaf eval run sets/* --json --plot ndcg.svg")
-
-_NAMES = {
-    "b1_bm25": "B1 words (BM25)",
-    "b2_dense": "B2 meaning (dense)",
-    "b3_fused": "B3 fused",
-    "b4_reranked": "B4 reranked",
-    "rrf": "fused by RRF",
-}
-_SHOWN = ("b1_bm25", "b2_dense", "rrf", "b3_fused", "b4_reranked")
 
 
 @verb(
@@ -103,9 +95,9 @@ def _print(report: dict[str, Any]) -> None:
         style="bold",
     )
     rows = []
-    for name in _SHOWN:
+    for name in NAMES:
         measures = report["variants"].get(name) or report["references"][name]
-        rows.append([_NAMES[name], *_measures(measures), _difference(report["differences"].get(name))])
+        rows.append([NAMES[name], *_measures(measures), _difference(report["differences"].get(name))])
     table(["Ranking", "nDCG@10", "MRR@10", "Recall@20", "B4 less this, won/lost"], rows, empty="")
     answers, latency = report["answers"], report["latency_ms"]
     found = answers["with_a_right_document"]
@@ -121,10 +113,10 @@ def _print(report: dict[str, Any]) -> None:
 def _print_means(reports: list[dict[str, Any]]) -> None:
     say(f"\nMeans of {len(reports)} sets", style="bold")
     rows = []
-    for name in _SHOWN:
+    for name in NAMES:
         each = [report["variants"].get(name) or report["references"][name] for report in reports]
         means = {key: sum(measures[key] for measures in each) / len(each) for key in each[0]}
-        rows.append([_NAMES[name], *_measures(means)])
+        rows.append([NAMES[name], *_measures(means)])
     table(["Ranking", "nDCG@10", "MRR@10", "Recall@20"], rows, empty="")
 
 
