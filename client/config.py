@@ -27,6 +27,8 @@ class Settings(BaseSettings):
     """A folder with the pinned model files, for machines without a package index."""
     profile: str = "multilingual"
     """Which models are used, by the catalogue's name."""
+    model_idle_minutes: float = Field(default=30, ge=0, le=10_080)
+    """After so many minutes without use the model's memory is given back, over 400 MB; 0: never."""
     credentials: Literal["auto", "file"] = "auto"
     """``file`` keeps the token in a 0600 file even where there is a keyring."""
     sync_interval_seconds: float = Field(default=15, gt=0, le=3_600)

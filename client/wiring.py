@@ -81,7 +81,12 @@ class Daemon:
         profile = find_profile(settings.profile)
         self.store = Store(self.places.database, clock=system_clock)
         self.models: SearchModels = models or ResidentModels(
-            profile, self.places.models, model_folder=settings.model_folder, now_ms=system_clock
+            profile,
+            self.places.models,
+            model_folder=settings.model_folder,
+            now_ms=system_clock,
+            idle_minutes=settings.model_idle_minutes,
+            on_ready=lambda: self.index.wake_all(),
         )
         self.memory = ProjectMemory(self.store)
         self.cache = VectorCache(self.places.index / "vectors.db", system_clock)

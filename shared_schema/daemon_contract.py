@@ -416,6 +416,8 @@ class ModelStatus(Contract):
     stage: str
     """``waiting``, ``download``, ``verify``, ``convert``, ``self_test``, ``ready`` or ``failed``."""
     ready: bool
+    loaded: bool = False
+    """Whether it is in memory; one that is not loads with the next question, in 1 to 2 seconds."""
     current_bytes: int
     total_bytes: int
     folder: str | None

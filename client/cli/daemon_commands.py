@@ -166,7 +166,8 @@ def _print_project(project: ProjectStatus) -> None:
 def describe_models(models: ModelStatus) -> str:
     """Return the state of the models in one line."""
     if models.ready:
-        return f"ready ({models.profile}; reranker: {models.reranker})"
+        memory = "loaded" if models.loaded else "unloaded, loads with the next question"
+        return f"ready ({models.profile}; reranker: {models.reranker}; {memory})"
     if models.error:
         return f"{models.stage}: {models.error}"
     if models.total_bytes:
@@ -178,9 +179,11 @@ def describe_index(index: IndexStatus) -> str:
     """Return the state of a search index in one line."""
     if index.state == "failed":
         return f"failed: {index.error}"
+    # What was found broken, and what a build waits for; the former index may answer meanwhile.
+    said = f"; {index.error}" if index.error else ""
     if index.state == "none":
-        return "none yet"
+        return f"none yet{said}"
     if index.state == "building":
-        return f"building: {index.done} of {index.total} units"
+        return f"building: {index.done} of {index.total} units{said}"
     lag = "; newer text is being indexed" if index.lag else ""
-    return f"ready: {count(index.units, 'unit')} of {count(index.resources, 'resource')}{lag}"
+    return f"ready: {count(index.units, 'unit')} of {count(index.resources, 'resource')}{lag}{said}"

@@ -28,7 +28,8 @@ class ModelPreparation:
     """Prepares one model in the background and answers how far it is. Thread-safe.
 
     ``wait`` is asked for the pause after the n-th failed attempt; ``pause`` sleeps it and returns early
-    when woken; ``now_ms`` is the clock of ``next_attempt_at``. Both are replaced in tests.
+    when woken; ``now_ms`` is the clock of ``next_attempt_at``. These are replaced in tests. ``on_ready`` is
+    called in the thread when it made the model.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class ModelPreparation:
         wait: wait_base | None = None,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         pause: Callable[[float], object] | None = None,
+        on_ready: Callable[[], None] = lambda: None,
     ) -> None:
         self._model = model
         self._models_dir = models_dir
@@ -48,6 +50,7 @@ class ModelPreparation:
             multiplier=_FIRST_PAUSE_SECONDS, min=_FIRST_PAUSE_SECONDS, max=_LONGEST_PAUSE_SECONDS
         )
         self._now_ms = now_ms
+        self._on_ready = on_ready
         self._wake = Event()
         self._pause = pause or self._wake.wait
         self._stop = Event()
@@ -97,9 +100,25 @@ class ModelPreparation:
             details=progress.as_details(),
         )
 
-    def retry_now(self) -> None:
-        """End the pause between two attempts."""
-        self._wake.set()
+    def prepare_again(self, *, lost: bool = False) -> None:
+        """Try at once: end the pause between two attempts, or look at what is prepared again, by hash.
+
+        A model that is found damaged is made again; until then it serves on, unless the caller has seen
+        that it is ``lost``.
+        """
+        with self._lock:
+            if lost:
+                self._files = None
+            if self._thread is not None and self._thread.is_alive():
+                self._wake.set()
+                return
+            total = self._model.download_bytes
+            self._progress = PreparationProgress(Stage.VERIFY, total, total)
+            self._stop.clear()
+            self._thread = Thread(
+                target=self._run, kwargs={"verify": True}, name="model-preparation", daemon=True
+            )
+            self._thread.start()
 
     def stop(self) -> None:
         """End the thread and its download; the next ``start`` goes on where that left off."""
@@ -110,7 +129,15 @@ class ModelPreparation:
         if thread is not None:
             thread.join(_STOP_SECONDS)
 
-    def _run(self) -> None:
+    def _run(self, *, verify: bool = False) -> None:
+        if verify:
+            found = find_prepared(self._model, self._models_dir, verify=True)
+            with self._lock:
+                # Whole: the same object stays, so that what is loaded is not loaded again.
+                self._files = (self._files or found) if found is not None else None
+                if self._files is not None:
+                    self._progress = self._ready_progress()
+                    return
         attempts = 0
         while not self._stop.is_set():
             self._wake.clear()
@@ -120,6 +147,7 @@ class ModelPreparation:
                     self._model,
                     self._models_dir,
                     model_folder=self._model_folder,
+                    verify=verify,
                     report=self._report,
                     stop=self._stop,
                 )
@@ -134,6 +162,7 @@ class ModelPreparation:
                 with self._lock:
                     self._files = files
                     self._progress = self._ready_progress()
+                self._on_ready()
                 return
 
     def _failed(self, error: InterleafError, attempts: int) -> None:

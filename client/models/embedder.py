@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,17 +24,25 @@ _BATCH: Final = 4
 class OnnxEmbedder:
     """Implements ``client.domain.embedding.Embedder`` over a prepared model folder.
 
-    Nothing is loaded until the first use. Texts longer than the model's 512 tokens are truncated.
+    Nothing is loaded until the first use, which ``told`` hears of; see ``client.models.eviction`` for how
+    it goes again. Texts longer than the model's 512 tokens are truncated.
 
     Raises:
         InterleafError: SEARCH_MODEL_UNAVAILABLE, here when the projection belongs to another model, and
             from the methods when the prepared files cannot be loaded.
     """
 
-    def __init__(self, files: ModelFiles, projection: Path = SHIPPED_PROJECTION) -> None:
+    def __init__(
+        self,
+        files: ModelFiles,
+        projection: Path = SHIPPED_PROJECTION,
+        *,
+        told: Callable[[], None] = lambda: None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._model = files.model
         self._projection = TokenProjection.load(projection, files.fingerprint)
-        self._raw = RawEmbedding(files)
+        self._raw = RawEmbedding(files, loaded=told, monotonic=monotonic)
         parts = "\n".join([files.fingerprint, self._projection.digest, VECTORS_VERSION])
         self._fingerprint = f"{self._model.name}:{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
 
@@ -61,9 +70,13 @@ class OnnxEmbedder:
         """Load tokenizer and session now (1 to 2 seconds), instead of on the first call."""
         self._raw.session()
 
-    def unload(self) -> None:
-        """Free the session's memory; the next embedding loads it again."""
-        self._raw.unload()
+    def idle_seconds(self) -> float | None:
+        """Return for how long no call used what is in memory, 0 while one runs; none: nothing is loaded."""
+        return self._raw.idle_seconds()
+
+    def unload(self) -> bool:
+        """Let tokenizer and session go, unless a call runs; the next one loads them again."""
+        return self._raw.unload()
 
     def embed_query(self, text: str) -> QueryVectors:
         """Embed one query; its tokens stay float32 [q, projected]."""

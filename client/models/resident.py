@@ -1,4 +1,4 @@
-"""The search models as the daemon holds them: prepared in the background, loaded once."""
+"""The search models as the daemon holds them: prepared in the background, loaded while they are used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from client.frugal import give_back
 from client.models.background import ModelPreparation
 from client.models.catalog import PROFILES, Profile
 from client.models.embedder import OnnxEmbedder
+from client.models.eviction import IdleEviction
+from client.models.files import ModelFiles, fault_of
 from client.models.progress import Stage
+from client.models.projection import SHIPPED_PROJECTION
 from shared_schema.daemon_contract import ModelStatus
 from shared_schema.errors import ErrorCode, InterleafError
 
@@ -45,7 +48,11 @@ class SearchModels(Protocol):
 
 
 class ResidentModels:
-    """A profile's models below ``models_dir``. Thread-safe."""
+    """A profile's models below ``models_dir``. Thread-safe.
+
+    What was idle for ``idle_minutes`` is unloaded (0: never) and comes back with the next question;
+    ``on_ready`` is called when a preparation has ended well; ``projection`` is replaced in tests.
+    """
 
     def __init__(
         self,
@@ -54,14 +61,20 @@ class ResidentModels:
         *,
         model_folder: Path | None = None,
         now_ms: Callable[[], int],
+        idle_minutes: float = 0,
+        on_ready: Callable[[], None] = lambda: None,
+        projection: Path = SHIPPED_PROJECTION,
     ) -> None:
         self._profile = profile
         self._models_dir = models_dir
+        self._projection = projection
         self._preparation = ModelPreparation(
-            profile.embedding, models_dir, model_folder=model_folder, now_ms=now_ms
+            profile.embedding, models_dir, model_folder=model_folder, now_ms=now_ms, on_ready=on_ready
         )
         self._lock = Lock()
+        self._files: ModelFiles | None = None
         self._embedder: OnnxEmbedder | None = None
+        self._eviction = IdleEviction(idle_minutes * 60, lambda: self._embedder)
 
     @property
     def reranker(self) -> str:
@@ -71,14 +84,22 @@ class ResidentModels:
     def embedder(self) -> Embedder:
         """Return the one embedder of this process; its session is loaded on first use.
 
+        Files that went while nothing was loaded are prepared again.
+
         Raises:
             InterleafError: ``search_model_preparing`` and ``search_model_unavailable``.
         """
         files = self._preparation.require()
         with self._lock:
-            if self._embedder is None:
-                self._embedder = OnnxEmbedder(files)
-            return self._embedder
+            # Prepared again: what is in memory may be of the damaged files.
+            if self._embedder is None or files is not self._files:
+                self._embedder = OnnxEmbedder(files, self._projection, told=self._eviction.wake)
+                self._files = files
+            embedder = self._embedder
+        if not embedder.loaded and fault_of(files, verify=False) is not None:
+            self._preparation.prepare_again(lost=True)
+            self._preparation.require()
+        return embedder
 
     def status(self) -> ModelStatus:
         """Tell how far the preparation is."""
@@ -88,6 +109,7 @@ class ResidentModels:
             profile=self._profile.name,
             stage=progress.stage.value,
             ready=ready,
+            loaded=self._embedder is not None and self._embedder.loaded,
             current_bytes=progress.current_bytes,
             total_bytes=progress.total_bytes,
             folder=str(self._models_dir / self._profile.embedding.folder_name) if ready else None,
@@ -99,16 +121,17 @@ class ResidentModels:
     def start(self) -> None:
         """Find the prepared models, or begin to make them; load found ones before they are asked for."""
         self._preparation.start()
+        self._eviction.start()
         if self._preparation.status().stage is Stage.READY:
             Thread(target=self._load, name="model-loading", daemon=True).start()
 
     def retry_now(self) -> None:
-        """Try at once instead of after the pause."""
-        self._preparation.retry_now()
-        self._preparation.start()
+        """Try at once instead of after the pause; prepared files are compared with their hashes."""
+        self._preparation.prepare_again()
 
     def stop(self) -> None:
         """End the background work."""
+        self._eviction.stop()
         self._preparation.stop()
 
     def _load(self) -> None:

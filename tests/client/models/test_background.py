@@ -108,7 +108,7 @@ def test_a_pause_ends_when_somebody_asks_for_the_next_attempt(
     preparation.start()
     assert failed.wait(60)
     away.rename(wheelhouse)
-    preparation.retry_now()
+    preparation.prepare_again()
     assert finished(preparation).stage is Stage.READY
 
 

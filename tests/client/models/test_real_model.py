@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from client.models.building import self_test
 from client.models.catalog import MULTILINGUAL_E5_SMALL
 from client.models.embedder import OnnxEmbedder
 from client.models.files import ModelFiles, fault_of
+from tests.client.models import evicting_process
 from tools import fit_projection
 
 pytestmark = pytest.mark.models
@@ -128,3 +130,19 @@ def test_a_projection_fitted_by_the_tool_is_accepted_by_the_embedder(
     first, second = (OnnxEmbedder(prepared_model, out) for out in files)
     assert first.fingerprint == second.fingerprint != OnnxEmbedder(prepared_model).fingerprint
     assert first.token_dimensions == 128
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
+@pytest.mark.requirement("models.eviction")
+def test_an_evicted_model_gives_its_memory_back_each_time(prepared_model: ModelFiles) -> None:
+    done = subprocess.run(
+        [sys.executable, evicting_process.__file__, str(prepared_model.folder)],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=True,
+    )
+    seen = json.loads(done.stdout.splitlines()[-1])  # The lines before it are the log's.
+    for step in ("loaded", "again"):
+        assert seen[step] - seen[f"{step}, evicted"] > 350, seen
+    assert seen["again, evicted"] < seen["loaded, evicted"] + 50, "nothing is left behind each time"
