@@ -42,6 +42,55 @@ def test_a_known_unit_that_is_gone_is_removed_and_a_merely_irrelevant_one_is_not
     assert set(result.known) == {"irrelevant"}
 
 
+@pytest.mark.requirement("activate.delta.actions", "activate.delta.removed")
+@pytest.mark.parametrize(
+    ("known", "selected", "alive", "action", "removed", "following"),
+    [
+        # known: the hash that was sent; selected: the hash now, where it is selected; alive: it exists.
+        (None, "1", True, Action.ADD, False, "1"),
+        ("1", "1", True, Action.REUSE, False, "1"),
+        ("1", "2", True, Action.REPLACE, False, "2"),
+        ("1", None, True, None, False, "1"),
+        ("1", None, False, None, True, None),
+        (None, None, True, None, False, None),
+        (None, None, False, None, False, None),
+        # Selected units are live by definition, whatever the other says.
+        (None, "1", False, Action.ADD, False, "1"),
+        ("1", "1", False, Action.REUSE, False, "1"),
+        ("1", "2", False, Action.REPLACE, False, "2"),
+    ],
+)
+def test_what_is_said_of_one_unit(
+    known: str | None,
+    selected: str | None,
+    alive: bool,
+    action: Action | None,
+    removed: bool,
+    following: str | None,
+) -> None:
+    result = delta(
+        {} if known is None else {"u": known},
+        [] if selected is None else [Selected("u", selected)],
+        *(["u"] if alive else []),
+    )
+    assert result.actions == (() if action is None else (action,))
+    assert result.removed == (("u",) if removed else ())
+    assert {key: unit.content_hash for key, unit in result.known.items()} == (
+        {} if following is None else {"u": following}
+    )
+
+
+@pytest.mark.requirement("activate.delta.forks")
+def test_a_state_is_a_value_that_two_conversations_may_go_on_from() -> None:
+    state = delta({}, [Selected("a", "1"), Selected("b", "1")]).known
+    before = dict(state)
+    left = compute(state, [Selected("a", "2"), Selected("c", "1")], everything)
+    right = compute(state, [Selected("b", "1")], lambda key, _: key != "a")
+    assert state == before
+    assert (left.actions, left.removed) == ((Action.REPLACE, Action.ADD), ())
+    assert (right.actions, right.removed) == ((Action.REUSE,), ("a",))
+
+
 def test_a_unit_that_comes_back_after_its_removal_is_added_again() -> None:
     first = delta({"a": "1"}, [])
     again = compute(first.known, [Selected("a", "1")], everything)

@@ -18,6 +18,8 @@ from shared_schema.tool_contract import Activate, ActivateAnswer
 from tests.client.local_world import PROJECT, LocalWorld
 from tests.fakes.hashing_embedder import HashingEmbedder
 
+KEY = b"k" * 32
+
 
 class ActivatingWorld(LocalWorld):
     """A machine whose agent can activate. Nothing is indexed until `index` is called."""
@@ -26,6 +28,8 @@ class ActivatingWorld(LocalWorld):
         self, home: Path, *, embedder: Embedder | None = None, checkpoint: Callable[[str], None] | None = None
     ) -> None:
         self.home = home
+        self.follows = True
+        """Whether a test lets the index follow a change."""
         self.checkpoint = checkpoint or (lambda _: None)
         self.embedder = embedder or HashingEmbedder()
         super().__init__(home)
@@ -45,16 +49,16 @@ class ActivatingWorld(LocalWorld):
         self.runs = RunLog(self.store)
         models: Any = SimpleNamespace(embedder=lambda: self.embedder)
         parts = (self.store, self.memory, self.manager, self.searcher, models, self.clock, self.new_id)
-        self.activate = ActivateMemory(*parts, b"k" * 32, self.runs)
+        self.activate = ActivateMemory(*parts, KEY, self.runs)
 
     def build(self) -> None:
         """Bring the index up to date."""
         self.manager.wake(PROJECT)
         self.manager.run_once()
 
-    def ask(self, query: str, state: str | None = None) -> ActivateAnswer:
+    def ask(self, query: str, state: str | None = None, project: str = PROJECT) -> ActivateAnswer:
         """Activate, with a state where there is one."""
-        return self.activate(PROJECT, Activate(query=query, **({"state": state} if state else {})))
+        return self.activate(project, Activate(query=query, **({"state": state} if state else {})))
 
     def revoke(self) -> None:
         """Lose the access to the Project, as synchronisation tells of it."""
