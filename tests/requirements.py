@@ -166,6 +166,7 @@ REQUIREMENTS: Final[tuple[R, ...]] = (
     R("retrieval.index.versions", "another version's index is rebuilt", "retrieval"),
     R("retrieval.index.disk-full", "a full disk keeps the former generation", "retrieval"),
     R("retrieval.index.progress", "a build shows its progress", "retrieval"),
+    R("retrieval.retired", "a document that says it no longer holds answers nothing", "retrieval"),
     R("retrieval.eval.measures", "nDCG, recall and reciprocal rank as defined", "retrieval"),
     R("retrieval.eval.bootstrap", "differences are paired, with intervals", "retrieval"),
     R("retrieval.eval.sets", "a set is read, or refused with file and line", "retrieval"),

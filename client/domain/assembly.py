@@ -31,6 +31,8 @@ class Reason(StrEnum):
     TOKEN_BUDGET = "token_budget"  # noqa: S105 - a count of words, no secret
     FRAGMENT_LIMIT = "fragment_limit"
     OVERLAP = "overlap"
+    RETIRED = "retired"
+    """Its document says of itself that it no longer holds, and the query does not name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,8 @@ class Ranked:
     ordinal: int
     reranked: bool
     relevant: bool
+    retired: bool = False
+    """Its document no longer holds; never returned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,9 @@ def assemble(
     token_limit: int = limits.FRAGMENT_TOKENS,
 ) -> Assembly:
     """Choose the fragments of an answer from a ranking, best first."""
-    relevant = {each.unit.resource_id for each in ranking if each.relevant and each.reranked}
+    relevant = {
+        each.unit.resource_id for each in ranking if each.relevant and each.reranked and not each.retired
+    }
     per_resource = PER_RESOURCE_ALONE if len(relevant) == 1 else PER_RESOURCE
     chosen: list[int] = []
     reasons: list[Reason] = []
@@ -144,6 +150,8 @@ def assemble(
         unit = candidate.unit
         if not candidate.reranked:
             reason = Reason.NOT_RERANKED
+        elif candidate.retired:
+            reason = Reason.RETIRED
         elif not candidate.relevant:
             reason = Reason.BELOW_RELEVANCE
         elif any(_repeats(unit, ranking[other].unit) for other in chosen):

@@ -13,7 +13,8 @@ REASONS: Final[Mapping[str, str]] = {
     "token_budget": "no room left for its {tokens} tokens",
     "fragment_limit": "the answer is full",
     "overlap": "the same text is in the answer already",
-    "not_a_candidate": "in neither list's best 100",
+    "retired": "its front matter takes it out of use",
+    "not_a_candidate": "in neither list of candidates",
     "not_indexed": "not indexed yet",
 }
 

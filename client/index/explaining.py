@@ -99,6 +99,7 @@ _FURTHEST: Final = (
     Reason.OVERLAP,
     Reason.FRAGMENT_LIMIT,
     Reason.TOKEN_BUDGET,
+    Reason.RETIRED,
     Reason.BELOW_RELEVANCE,
     Reason.NOT_RERANKED,
     Missed.NOT_A_CANDIDATE,

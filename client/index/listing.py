@@ -30,6 +30,8 @@ class Scores:
     fused: Floats
     reranked: dict[int, float] = field(default_factory=dict)
     finals: dict[int, float] = field(default_factory=dict)
+    retired: frozenset[int] = frozenset()
+    """Those of documents that no longer hold and are not named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ def assembled(
         margins.append(floor.shares(signals).margin)
         unit, ordinal = unit_at(view, position)
         relevant = position in found.identity or margins[-1] >= 0.0
-        ranked.append(Ranked(unit, ordinal, reranked=True, relevant=relevant))
+        ranked.append(Ranked(unit, ordinal, True, relevant, place in scores.retired))
     assembly = assemble(ranked)
     listing = Listing(
         view=view,

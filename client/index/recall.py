@@ -19,6 +19,7 @@ from client.domain import ranking
 from client.domain.analysis import is_cjk
 from client.domain.chunking import Unit
 from client.domain.embedding import PassageVectors, QueryVectors
+from client.domain.retirement import retired_as
 from client.index.lexical import QUERY_TERMS
 from client.index.overlay import View
 
@@ -163,6 +164,18 @@ def positions_of(view: View, resource_id: str) -> list[int]:
         start = generation.first_unit[resource_id]
         found = list(range(start, start + len(generation.resources[resource_id].units)))
     return found
+
+
+def retired_at(view: View, position: int) -> bool:
+    """Tell whether the document of a position says of itself that it no longer holds."""
+    generation = view.generation
+    indexed = position < len(generation.units)
+    owner = (
+        generation.owners[position]
+        if indexed
+        else view.overlay[position - len(generation.units)].unit.resource_id
+    )
+    return retired_as(view.memory.by_id[owner].body) is not None
 
 
 def vectors_at(view: View, position: int) -> PassageVectors:

@@ -26,6 +26,7 @@ from client.index.recall import (
     by_meaning,
     by_words,
     full_bm25,
+    retired_at,
     searched_terms,
     union,
     unit_at,
@@ -211,7 +212,8 @@ def _rerank(
 ) -> None:
     """Look at the best candidates again and put them first, in the order of their mixed scores.
 
-    Units of a resource that the query names are looked at in any case and go before all others.
+    Units of a resource that the query names are looked at in any case and go before all others; those
+    of one that no longer holds and is not named go behind them.
     """
     named = [place for place in scores.order if found.positions[place] in found.identity]
     depth = ranking.RERANK if reranker else ranking.rerank_depth(coverage.least)
@@ -233,5 +235,7 @@ def _rerank(
     mixed = ranking.mix(scores.fused[best], raw - taken_off * found.both_cjk[at].astype(np.float32), weight)
     scores.reranked = {place: float(score) for place, score in zip(best, raw, strict=True)}
     scores.finals = {place: float(score) for place, score in zip(best, mixed, strict=True)}
-    best.sort(key=lambda place: (place not in named, -scores.finals[place], place))
+    retired = {place for place in best if retired_at(view, found.positions[place])}.difference(named)
+    scores.retired = frozenset(retired)
+    best.sort(key=lambda place: (place not in named, place in retired, -scores.finals[place], place))
     scores.order = [*best, *(place for place in scores.order if place not in scores.finals)]

@@ -11,6 +11,7 @@ from client.domain.assembly import Reason
 from client.domain.effective_memory import EffectiveResource
 from client.domain.query_words import as_written, run_together
 from client.domain.ranking import LIST_SIZE, Coverage, dense_list_size
+from client.domain.retirement import retired_as
 from client.index.explaining import Missed, Standing, UnitStanding
 from shared_schema import limits
 from shared_schema.explanations import Advice
@@ -60,6 +61,8 @@ def _why_not(standing: Standing, best: UnitStanding, path: str) -> str:
         case Reason.FRAGMENT_LIMIT:
             count = len(standing.trace.selected)
             return f"{path} came to place {place}, when the answer was full with {count} fragments."
+        case Reason.RETIRED:
+            return f"the front matter of {path} says that it no longer holds."
         case Reason.OVERLAP:
             return f"{_same_text(standing, best) or 'another document'} gave the same text as {path} already."
         case _:
@@ -92,13 +95,19 @@ def advice(standing: Standing, resource: EffectiveResource, query: str) -> list[
         return [Advice(text="Keep the text in one of the two documents.")]
     if outcome is Reason.TOKEN_BUDGET:
         return [Advice(text="Divide its long sections with headings: shorter parts find room.")]
+    if outcome is Reason.RETIRED:
+        text = f"Where it does hold, correct `status: {retired_as(resource.body)}` in its front matter."
+        return [Advice(text=text), _named(path)]
     found: list[Advice] = []
     if outcome in _WEAK:
         found.append(_more_alike(standing, resource, query))
     else:
         found.append(Advice(text="Ask for less at once: a narrower question leaves room."))
-    text = f"A query that names {path} puts it first, whatever else it asks."
-    return [*found, Advice(text=text)]
+    return [*found, _named(path)]
+
+
+def _named(path: str) -> Advice:
+    return Advice(text=f"A query that names {path} puts it first, whatever else it asks.")
 
 
 def _more_alike(standing: Standing, resource: EffectiveResource, query: str) -> Advice:

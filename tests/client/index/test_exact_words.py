@@ -7,6 +7,7 @@ import unicodedata
 
 import pytest
 
+from client.domain.assembly import Reason
 from client.index.lexical import QUERY_TERMS
 from tests import text_fixtures as fixtures
 from tests.client.index.conftest import World, memory_of, resource, sample
@@ -185,3 +186,28 @@ def test_a_path_of_every_kind_is_known_by_itself(world: World, path: str) -> Non
 def test_a_path_that_something_is_attached_to_still_names_its_resource(world: World, query: str) -> None:
     world.index(memory_of(*sample().resources, resource("mem_x", "指南/发布流程.md", "# X\n\n别的")))
     assert [each.resource_id for each in world.search(query).candidates if each.identity] == ["mem_x"]
+
+
+OLD = "---\nstatus: superseded\n---\n# Broker\n\nScans travel through RabbitMQ, the message broker of the depots."
+NEW = "# Broker now\n\nScans travel through Kafka, the message broker of the depots."
+
+
+@pytest.mark.requirement("retrieval.retired")
+def test_a_document_that_no_longer_holds_is_behind_all_others_and_returned_only_by_name(world: World) -> None:
+    memory = memory_of(resource("mem_a", "adr/0008.md", OLD), resource("mem_b", "adr/0015.md", NEW))
+    world.index(memory)
+    trace = world.search("which message broker carries the scans: RabbitMQ")
+    assert [unit.path for unit in trace.units] == ["adr/0015.md"]
+    last = trace.candidates[-1]
+    assert (last.unit.path, last.reason) == ("adr/0008.md", Reason.RETIRED)
+    named = world.search("what did adr/0008.md say of the broker")
+    assert named.units[0].path == "adr/0008.md"
+
+
+@pytest.mark.requirement("retrieval.retired")
+def test_an_edit_that_takes_a_document_out_of_use_holds_before_it_is_indexed(world: World) -> None:
+    before = memory_of(resource("mem_a", "adr/0008.md", OLD.replace("superseded", "active")))
+    world.index(before)
+    assert world.search("message broker of the depots").units
+    after = memory_of(resource("mem_a", "adr/0008.md", OLD, draft=True))
+    assert not world.search("message broker of the depots", after).units
