@@ -88,7 +88,10 @@ def create(run: RunArgument, note: Note = None, as_json: Json = False) -> None:
 
 @verb(case_app, "list", "interleaf eval case list --project Rocket")
 def list_cases(project: InProject = None, as_json: Json = False) -> None:
-    """List the cases of a Project, or of all where this directory belongs to none."""
+    """List cases, oldest first.
+
+    Those of one Project, or of all where this directory belongs to none.
+    """
     place = chosen_or_all(project)
     found = ask("list_evaluation_cases", CaseListCall(project=place), CaseList)
 
@@ -151,7 +154,7 @@ def judge(
     expect_version: ExpectVersion = None,
     as_json: Json = False,
 ) -> None:
-    """Say which documents answer the question, and which must not be returned.
+    """Say which documents answer, and which must not be returned.
 
     Give --evidence and --forbid as often as needed. What is said of a document replaces what was said
     of it before; every change is a new version, and former ones are kept.
@@ -173,7 +176,7 @@ def judge(
 def freeze(
     case: CaseArgument, run: RunArgument, expect_version: ExpectVersion = None, as_json: Json = False
 ) -> None:
-    """Move a case onto the documents that a newer run of its question searched.
+    """Move a case onto what a newer run of its question searched.
 
     The judgment stays. Former versions keep the documents that were frozen for them.
     """
@@ -213,11 +216,13 @@ _KINDS = {
 
 
 def _summary(case: CaseItem, *, with_project: bool) -> str:
+    parts = [*_judgment(case), f"version {case.version}"]
+    return ", ".join([*parts, case.project_name] if with_project else parts)
+
+
+def _judgment(case: CaseItem) -> list[str]:
     parts = [_KINDS.get(case.kind) or f"{case.evidence} graded"]
-    parts += [f"{case.forbidden} forbidden"] if case.forbidden else []
-    parts += [f"version {case.version} of {moment(case.changed_at)}"]
-    parts += [case.project_name] if with_project else []
-    return ", ".join(parts)
+    return [*parts, f"{case.forbidden} forbidden"] if case.forbidden else parts
 
 
 def _print(found: CaseDetail) -> None:
@@ -229,7 +234,7 @@ def _print(found: CaseDetail) -> None:
             ("Project", case.project_name),
             ("Version", f"{case.version} of {moment(case.changed_at)}"),
             ("Corpus", f"{count(case.documents, 'document')}, as run {case.run_id} searched them"),
-            ("Judgment", _KINDS.get(case.kind) or f"{case.evidence} graded"),
+            ("Judgment", ", ".join(_judgment(case))),
             ("Note", newest.note or None),
         ]
     )

@@ -56,9 +56,9 @@ def export(
     project: InProject = None,
     as_json: Json = False,
 ) -> None:
-    """Write a Project's cases with their documents and the report to one JSON file.
+    """Write cases, their documents and the report to one file.
 
-    It holds the full text of frozen documents, so only you may read it. Nothing is sent anywhere.
+    It is JSON. It holds the full text of frozen documents, so only you may read it. Nothing is sent anywhere.
     """
     from client.services.evaluation.export import document_of, sets_of
     from client.services.evaluation.export_files import check_free, write_export, write_sets

@@ -67,14 +67,6 @@ class Judgment:
         return {each.item: each.grade for each in self.evidence}
 
     @property
-    def resource_grades(self) -> Mapping[str, int]:
-        """Resource id → the best grade of it or of any of its units."""
-        grades: dict[str, int] = {}
-        for each in self.evidence:
-            grades[each.resource_id] = max(each.grade, grades.get(each.resource_id, 0))
-        return grades
-
-    @property
     def resources(self) -> frozenset[str]:
         """Every resource that something is said of."""
         return frozenset(each.resource_id for each in self.evidence).union(self.forbidden)

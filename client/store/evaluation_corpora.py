@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, delete, exists, func, insert, literal, select
+from sqlalchemy import Connection, delete, exists, insert, literal, select
 
 from client.domain.case_corpus import FrozenDocument, corpus_digest
 from client.domain.effective_memory import DraftRef, EffectiveMemory, EffectiveResource
@@ -149,10 +149,6 @@ class CorpusRepository:
         self._connection.execute(delete(_DOCUMENT).where(~member))
         used = exists().where(_DOCUMENT.c.content_hash == _BODY.c.content_hash)
         self._connection.execute(delete(_BODY).where(~used))
-
-    def count_bodies(self) -> int:
-        """Return how many texts are kept."""
-        return int(self._connection.execute(select(func.count()).select_from(_BODY)).scalar_one())
 
     def _add_bodies(self, resources: Iterable[EffectiveResource]) -> None:
         for batch in _batches(resources):

@@ -109,9 +109,7 @@ class CaseReports:
         with self._changed:
             job = self._jobs.get(call.report_id)
             if job is None:
-                raise InterleafError(
-                    ErrorCode.NOT_FOUND, "There is no such report any more. Start one: interleaf eval report"
-                )
+                raise _gone()
             job.asked_at = self._monotonic()
             self._changed.wait_for(lambda: job.ended, timeout=_ANSWER_SECONDS)
             if job.error is not None:
@@ -147,7 +145,7 @@ class CaseReports:
         try:
             report = self._report(job)
         except ReportGivenUp:
-            self._end(job, None, None)
+            self._end(job, None, _gone())
         except InterleafError as error:
             self._end(job, None, error)
         except (OSError, IndexCorruptError) as error:
@@ -176,9 +174,13 @@ class CaseReports:
     def _end(self, job: _Job, report: dict[str, Any] | None, error: InterleafError | None) -> None:
         with self._changed:
             job.report, job.error, job.ended, job.stage = report, error, True, "finished"
-            if report is None and error is None:
-                self._jobs.pop(job.report_id, None)
             self._changed.notify_all()
+
+
+def _gone() -> InterleafError:
+    return InterleafError(
+        ErrorCode.NOT_FOUND, "There is no such report any more. Start one with: interleaf eval report"
+    )
 
 
 def _not_built(error: OSError | IndexCorruptError) -> InterleafError:
