@@ -9,7 +9,7 @@ import typer
 from client.cli.eval_cases_report import export, report
 from client.cli.local import ask, chosen_or_all
 from client.cli.options import InProject, Json
-from client.cli.output import count, facts, moment, say, show, styled, table
+from client.cli.output import busy, count, facts, moment, say, show, styled, table
 from client.cli.ranking_table import prose
 from client.cli.runs_commands import RunArgument
 from client.cli.taught import noun, verb
@@ -75,7 +75,9 @@ def create(run: RunArgument, note: Note = None, as_json: Json = False) -> None:
     again later over exactly those. It has to be fresh: once the Project shows something else, what the
     run searched is gone, and the question has to be asked again first.
     """
-    found = ask("create_evaluation_case", CaseCreateCall(run_id=run, note=note or ""), CaseDetail)
+    with busy("Freezing", as_json=as_json):
+        call = CaseCreateCall(run_id=run, note=note or "")
+        found = ask("create_evaluation_case", call, CaseDetail)
 
     def human() -> None:
         case = found.case
@@ -181,7 +183,8 @@ def freeze(
     The judgment stays. Former versions keep the documents that were frozen for them.
     """
     call = CaseFreezeCall(case_id=case, run_id=run, expect_version=expect_version)
-    found = ask("freeze_evaluation_case", call, CaseDetail)
+    with busy("Freezing", as_json=as_json):
+        found = ask("freeze_evaluation_case", call, CaseDetail)
     show(found, as_json, lambda: _print(found))
 
 

@@ -10,7 +10,7 @@ import typer
 
 from client.cli.local import ask, chosen
 from client.cli.options import InProject, Json
-from client.cli.output import console, count, print_json, say, show, styled, table
+from client.cli.output import busy, console, count, print_json, say, show, styled, table
 from client.cli.variant_names import NAMES
 from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.evaluation_contract import (
@@ -67,8 +67,9 @@ def export(
         raise InterleafError(ErrorCode.INVALID_ARGUMENTS, "Give a FILE, or - , or --as-set DIR.")
     check_free(file, as_set, force=force)
     place = chosen(project)
-    exported = ask("export_evaluation", ExportCall(project=place), EvaluationExport)
-    documents = _documents(place)
+    with busy("Reading", as_json=as_json):
+        exported = ask("export_evaluation", ExportCall(project=place), EvaluationExport)
+        documents = _documents(place)
     if as_set is not None:
         written = write_sets(sets_of(exported, documents), as_set, force=force)
         show(written, as_json, lambda: _print_sets(written))
