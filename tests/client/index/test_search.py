@@ -150,6 +150,8 @@ def test_a_moved_resource_answers_to_its_new_path_only(world: World) -> None:
     assert found(world.search("design/messages.md", moved))[0] == "mem_queue"
     assert {unit.path for unit in world.search("expected_hash", moved).units} == {"design/messages.md"}
     assert not any(each.identity for each in world.search("guides/queue.md", moved).candidates)
+    by_words = world.search("which design", moved).candidates
+    assert [each.resource_id for each in by_words if each.bm25_rank == 1] == ["mem_queue"]
 
 
 def test_what_a_change_left_alone_is_not_embedded_again(world: World) -> None:

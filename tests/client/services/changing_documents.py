@@ -34,7 +34,8 @@ SECTIONS = st.builds(
     st.integers(0, 2),
 )
 DOCUMENTS = st.lists(SECTIONS, min_size=1, max_size=4).map(tuple)
-CHANGES = st.sampled_from(("edit", "retitle", "move", "nest", "drop", "repeat"))
+# "describe" changes the description alone, and so none of the sections.
+CHANGES = st.sampled_from(("edit", "retitle", "move", "nest", "drop", "repeat", "describe"))
 
 
 def changed(document: tuple[Section, ...], change: str, place: int, other: Section) -> tuple[Section, ...]:

@@ -62,6 +62,23 @@ def test_an_edited_section_is_replaced_and_its_neighbour_reused(world: Activatin
 
 
 @pytest.mark.requirement("activate.delta.stories")
+def test_a_description_that_alone_was_edited_is_replaced(world: ActivatingWorld) -> None:
+    description, state = "mem_own/@description/0/0", None
+    for text, action in (
+        ("Where the kumquat cluster runs.", "add"),
+        ("Who owns the cluster, today.", "replace"),
+    ):
+        own = published("mem_own", "own.md", "# Kumquat\n", description=text)
+        world.publish([own, REFERENCE], commit=f"c{world.now}", seq=world.now)
+        if world.follows:
+            world.build()
+        answer = world.ask("mem_own", state)
+        fragment = next(each for each in answer.fragments if each.unit_key == description)
+        assert (fragment.action, fragment.content) == (action, text)
+        state = answer.next_state
+
+
+@pytest.mark.requirement("activate.delta.stories")
 def test_a_renamed_document_is_reused_under_its_new_path(world: ActivatingWorld) -> None:
     first = world.ask("mem_own")
     after(world, BODY, path="moved/kumquat.md")

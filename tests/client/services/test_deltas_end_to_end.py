@@ -97,6 +97,7 @@ class Deltas(RuleBasedStateMachine):
             self.world.runs.start()
         self.shown = {"mem_own": first, "mem_ref": second}
         self.paths = {"mem_own": "own.md", "mem_ref": "ref.md"}
+        self.descriptions = {"mem_own": "about everything"}
         self.contexts = [Context()]
         self.commits = 1
         self.publish()
@@ -118,16 +119,22 @@ class Deltas(RuleBasedStateMachine):
 
     def resource(self, resource_id: str) -> PublishedResource:
         scope = Scope.ORG if resource_id == "mem_ref" else Scope.PROJECT
-        body = body_of(self.shown[resource_id])
         return published(
-            resource_id, self.paths[resource_id], body, scope=scope, description=f"about {body[2:9]}"
+            resource_id,
+            self.paths[resource_id],
+            body_of(self.shown[resource_id]),
+            scope=scope,
+            description=self.descriptions.get(resource_id, ""),
         )
 
     @rule(number=st.integers(0, 5), change=CHANGES, place=st.integers(0, 3), other=SECTIONS, ask=ASK)
     def commit_edit(self, number: int, change: str, place: int, other: Section, ask: Ask) -> None:
         if self.shown:
             name = sorted(self.shown)[number % len(self.shown)]
-            self.shown[name] = changed(self.shown[name], change, place, other)
+            if change == "describe":
+                self.descriptions[name] = f"about {other.topic} and {place} more"
+            else:
+                self.shown[name] = changed(self.shown[name], change, place, other)
             self.publish()
         self.ask(ask)
 
