@@ -9,7 +9,9 @@ own tokenizers, which keep a whole run of Han characters as one token. What is d
 * plain ASCII words are stemmed (Snowball, English);
 * Chinese, Japanese and Korean runs give overlapping bigrams, and a single character only where it
   stands alone;
-* combining marks stay with their letters.
+* combining marks stay with their letters;
+* a date gives its ISO form whatever way it is written, a number with separators its digits, and a
+  version its number without ``v``, besides their parts.
 
 Terms never hold white space, so they can be joined with spaces for a white-space tokenizer.
 """
@@ -26,7 +28,7 @@ from typing import Final
 
 from py_rust_stemmers import SnowballStemmer  # type: ignore[attr-defined]  # ships no types
 
-ANALYSIS_VERSION: Final = 1
+ANALYSIS_VERSION: Final = 2
 """Changes when the same text would give other terms; an index of another version is rebuilt."""
 
 _LONGEST_TERM: Final = 128
@@ -65,6 +67,26 @@ _CJK_RUN: Final = re.compile(f"[{_CJK}]+")
 _PART: Final = re.compile(_WORD)
 _CHARACTER: Final = re.compile(rf".[{_MARKS}]*", re.DOTALL)
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH: Final = (
+    r"(?P<{0}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_DAY: Final = r"(?P<{0}>\d{{1,2}})(?:st|nd|rd|th)?"
+_SPELLING: Final = re.compile(
+    "|".join(
+        (
+            rf"\b{_DAY.format('d1')}[ ]{_MONTH.format('m1')},?[ ](?P<y1>\d{{4}})\b",
+            rf"\b{_MONTH.format('m2')}[ ]{_DAY.format('d2')},?[ ](?P<y2>\d{{4}})\b",
+            r"(?<!\d)(?P<y3>\d{4})[ ]?年[ ]?(?P<m3>\d{1,2})[ ]?月[ ]?(?P<d3>\d{1,2})[ ]?日",
+            r"(?<![\w.,/-])(?P<y4>\d{4})[/.-](?P<m4>\d{1,2})[/.-](?P<d4>\d{1,2})(?![\w/-]|[.,]\d)",
+            r"(?<![\w.,])(?P<number>\d{1,3}(?:[,_']\d{3})+)(?![\w]|[.,]\d)",
+            r"\bv(?P<version>\d+(?:\.\d+)+)",
+        )
+    ),
+    re.IGNORECASE,
+)
 
 STOP_WORDS: Final = frozenset(
     """
@@ -124,8 +146,28 @@ def _cjk_terms(run: str) -> list[str]:
     return [left + right for left, right in pairwise(characters)]
 
 
+def _spelling_term(match: re.Match[str]) -> str | None:
+    """Return the one spelling that a date, a number or a version is also known by."""
+    found = {name: value for name, value in match.groupdict().items() if value is not None}
+    if (number := found.get("number")) is not None:
+        return re.sub(r"\D", "", number)
+    if (version := found.get("version")) is not None:
+        return version
+    year, month, day = (next(value for name, value in found.items() if name[0] == key) for key in "ymd")
+    number_of_month = int(month) if month.isdigit() else _MONTHS.index(month[:3].lower()) + 1
+    if not (1 <= number_of_month <= 12 and 1 <= int(day) <= 31):
+        return None
+    iso = f"{year}-{number_of_month:02}-{int(day):02}"
+    # The analysis of runs has given this one already.
+    return None if iso == match.group() else iso
+
+
 def _terms(text: str, *, drop_stop_words: bool) -> Iterator[str]:
-    for match in _RUNS.finditer(normalise(text)):
+    text = normalise(text)
+    for spelled in _SPELLING.finditer(text):
+        if (term := _spelling_term(spelled)) is not None:
+            yield term
+    for match in _RUNS.finditer(text):
         if match.lastgroup == "cjk":
             yield from _cjk_terms(match.group())
         elif len(run := match.group()) <= _LONGEST_TERM:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Final
@@ -22,10 +22,14 @@ from client.domain.embedding import PassageVectors, QueryVectors
 from client.domain.retirement import retired_as
 from client.index.lexical import QUERY_TERMS
 from client.index.overlay import View
+from shared_schema import limits
 
 _IDENTITY_UNITS: Final = 8
 """Units of a resource that the query names, taken into the candidates whatever their scores."""
 _NAME: Final = re.compile(r"[^\s\"'`<>()\[\]{},;，。；：、（）「」《》“”‘’]+")
+_PLACE: Final = re.compile(r"(?:#.*|(?::\d+)+)$")
+"""Behind a path: a fragment, or line and column."""
+_ENDING: Final = ".md"
 
 Floats = NDArray[np.float32]
 
@@ -141,10 +145,9 @@ def _identified(view: View, query: str, cosines: Floats) -> list[int]:
     """Return units of the resources that the query names: by id or path anywhere, by title as a whole."""
     memory = view.memory
     whole = unicodedata.normalize("NFC", query.strip())
-    names = [whole, *(name.rstrip(".:!?") for name in _NAME.findall(whole))]
     resources = dict.fromkeys(
         resource.resource_id
-        for name in names
+        for name in [whole, *_names(whole)]
         if (resource := memory.by_id.get(name) or memory.by_path.get(name)) is not None
     )
     resources.update(dict.fromkeys(view.titled(whole)))
@@ -153,6 +156,22 @@ def _identified(view: View, query: str, cosines: Floats) -> list[int]:
         units = [n for n in positions_of(view, resource_id) if np.isfinite(cosines[n])]
         found.extend(sorted(units, key=lambda n: (-cosines[n], n))[:_IDENTITY_UNITS])
     return found
+
+
+def _names(query: str) -> Iterator[str]:
+    """Yield what may be an id or a path in a query: whole words, and what is left of them without a
+    line number, a fragment, a leading ``./`` or the letters that stand around a path where a script has
+    no spaces."""
+    for word in _NAME.findall(query):
+        name = word.rstrip(".:!?")
+        yield name
+        bare = _PLACE.sub("", name.removeprefix("./"))
+        if bare != name:
+            yield bare
+        ending = bare.rfind(_ENDING)
+        if ending > 0 and is_cjk(bare):
+            path = bare[: ending + len(_ENDING)]
+            yield from (path[start:] for start in range(min(len(path), limits.PATH_BYTES)))
 
 
 def positions_of(view: View, resource_id: str) -> list[int]:

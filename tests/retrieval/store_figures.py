@@ -27,6 +27,8 @@ def main() -> None:
 
 
 def _show(stage: str, done: int, total: int) -> None:
+    if not sys.stderr.isatty():
+        return
     sys.stderr.write(f"\r{stage} {done} of {total}   " + ("\n" if done == total else ""))
     sys.stderr.flush()
 

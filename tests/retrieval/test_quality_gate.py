@@ -14,11 +14,6 @@ from tests.retrieval.figures import Figures, run
 # Embedding the set takes half a minute of one processor, longer where others use it.
 pytestmark = [pytest.mark.models, pytest.mark.timeout(600)]
 
-BELOW_ITS_PARTS = (
-    "late interaction scores text in the question's own script higher whatever it says, so that reranking "
-    "loses the other language: 0.014 on the set, 0.19 on questions in one language about the other"
-)
-
 
 @pytest.fixture(scope="module")
 def stored() -> Figures:
@@ -41,7 +36,6 @@ def test_no_ranking_got_worse(stored: Figures, result: SetResult, variant: str) 
 
 
 @pytest.mark.requirement("retrieval.gate.best")
-@pytest.mark.xfail(strict=True, reason=BELOW_ITS_PARTS)
 def test_the_whole_ranking_is_not_below_the_lists_it_is_made_of(result: SetResult) -> None:
     assert not (text := "\n".join(gate.below_best(result))), text
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -57,18 +59,18 @@ def test_paths_and_file_names_give_the_whole_and_the_parts(text: str, expected: 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("v1.2.3", ["v1", "2", "3", "v1.2.3"]),
+        ("v1.2.3", ["1.2.3", "v1", "2", "3", "v1.2.3"]),
         ("1.10.0-rc.2", ["1", "10", "0", "rc", "2", "1.10.0-rc.2"]),
         (":8443", ["8443"]),
         ("localhost:8443", ["localhost", "8443", "localhost:8443"]),
         ("10.0.0.1", ["10", "0", "0", "1", "10.0.0.1"]),
         ("0x1f", ["0x1f"]),
-        ("10_000", ["10", "000", "10_000"]),
+        ("10_000", ["10000", "10", "000", "10_000"]),
         ("3.14", ["3", "14", "3.14"]),
         ("８４４３", ["8443"]),
         ("2026-03-14", ["2026", "03", "14", "2026-03-14"]),
-        ("14 March 2026", ["14", "march", "2026"]),
-        ("2026年3月14日", ["2026", "年", "3", "月", "14", "日"]),
+        ("14 March 2026", ["2026-03-14", "14", "march", "2026"]),
+        ("2026年3月14日", ["2026-03-14", "2026", "年", "3", "月", "14", "日"]),
     ],
 )
 def test_numbers_versions_and_dates_are_terms(text: str, expected: list[str]) -> None:
@@ -184,3 +186,36 @@ def test_a_mebibyte_of_anything_is_analysed(unit: str) -> None:
 def test_text_in_chinese_japanese_or_korean_is_recognised(text: str, expected: bool) -> None:
     assert is_cjk(text) is expected
     assert holds_cjk(text) is (expected or "字" in text)
+
+
+@pytest.mark.requirement("retrieval.words.spellings")
+@pytest.mark.parametrize(
+    ("text", "term"),
+    [
+        ("on 14 March 2026", "2026-03-14"),
+        ("March 14th, 2026", "2026-03-14"),
+        ("Sept. 3, 2025", "2025-09-03"),
+        ("2026年3月14日", "2026-03-14"),
+        ("2026/3/14", "2026-03-14"),
+        ("2026.03.14.", "2026-03-14"),
+        ("2026-03-14", "2026-03-14"),
+        ("10_000 rows", "10000"),
+        ("26,000", "26000"),
+        ("12'345'678", "12345678"),
+        ("v1.2.3", "1.2.3"),
+        ("V1.2", "1.2"),
+    ],
+)
+def test_one_spelling_of_dates_numbers_and_versions_is_always_there(text: str, term: str) -> None:
+    assert query_terms(text).count(term) == 1
+    assert tokens(text).count(term) == 1
+
+
+@pytest.mark.requirement("retrieval.words.spellings")
+@pytest.mark.parametrize(
+    "text",
+    ["2026-13-40", "1,2,3", "1,234.56", "127.0.0.1", "may 3 boxes", "1/2/2026/3/4", "v2", "2026-03-145"],
+)
+def test_what_is_no_date_number_or_version_gives_no_such_term(text: str) -> None:
+    plain = {part for part in re.split(r"[^\w]+", text.lower()) if part}
+    assert {term for term in query_terms(text) if term not in plain} <= {text, "127.0.0.1", "234.56", "box"}
