@@ -10,6 +10,7 @@ import json
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from client.config import Settings
 from client.services.evaluation.measure_sets import measure_sets
 from client.services.evaluation.plot_sets import plot_sets
 from client.services.evaluation.report_set import report_of
-from client.services.evaluation.run_set import INDEXING, Progress
+from client.services.evaluation.run_set import INDEXING, Progress, SetResult
 from client.services.evaluation.sets import CORPUS, EvaluationSet, read_set
 from tests.bench.figures import machine, versions_used
 
@@ -29,6 +30,8 @@ BEGIN: Final = "<!-- figures: make bench-retrieval -->\n"
 END: Final = "<!-- end of figures -->\n"
 BAR: Final = 0.01
 """The whole ranking may be this much nDCG@10 below the best of its stages on a set."""
+MIXED: Final = {"xl-vue": (120, 400), "zh-tidb": (120, 350), "en-alerts": (60, 250)}
+"""Sets whose samples (queries, documents) make one memory in two languages."""
 _COLUMNS: Final = (
     *("set", "queries", "documents", "units", "BM25", "dense", "RRF", "fused", "reranked"),
     *("reranked − best stage", "reranked − RRF", "right document in the answer", "Recall@20", "ms p50 / p95"),
@@ -48,16 +51,58 @@ def main(arguments: list[str]) -> None:
     if (OWN / CORPUS).is_file():
         own = read_set(OWN)
         sets.append(EvaluationSet("own", own.documents, own.queries, own.judgments))
-    reports = [report_of(result) for result in measure_sets(sets, Settings(), progress=_telling)]
-    text = _page(where, packages, reports)
+    mixed = mixed_set(sets)
+    results = measure_sets([*sets, *mixed], Settings(), progress=_telling)
+    reports = [report_of(result) for result in results[: len(sets)]]
+    sides = [report_of(side) for result in results[len(sets) :] for side in by_origin(result)]
+    text = _page(where, packages, reports, sides)
     print(text)
     build = ROOT / "build"
     build.mkdir(exist_ok=True)
-    record = {"machine": where | {"packages": packages}, "sets": reports}
+    record = {"machine": where | {"packages": packages}, "sets": reports, "mixed": sides}
     (build / "retrieval.json").write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
     plot_sets(reports, build / "retrieval.svg")
     if write:
         _write_docs(text, reports)
+
+
+def mixed_set(sets: Sequence[EvaluationSet]) -> list[EvaluationSet]:
+    """Return one set of samples of the sets in `MIXED`, each id with its set's name before it, or none
+    where one of them is not there."""
+    known = {each.name: each for each in sets}
+    if not MIXED.keys() <= known.keys():
+        return []
+    samples = [known[name].sample(*sizes) for name, sizes in MIXED.items()]
+    return [
+        EvaluationSet(
+            "mixed",
+            tuple(
+                replace(document, document_id=f"{each.name}|{document.document_id}")
+                for each in samples
+                for document in each.documents
+            ),
+            {f"{each.name}|{query}": text for each in samples for query, text in each.queries.items()},
+            {
+                f"{each.name}|{query}": {
+                    f"{each.name}|{document}": grade for document, grade in judged.items()
+                }
+                for each in samples
+                for query, judged in each.judgments.items()
+            },
+        )
+    ]
+
+
+def by_origin(result: SetResult) -> list[SetResult]:
+    """Return a mixed set's result once for each set that its queries come from."""
+    return [
+        replace(
+            result,
+            name=f"{name} in {result.name}",
+            queries=tuple(query for query in result.queries if query.query_id.startswith(f"{name}|")),
+        )
+        for name in MIXED
+    ]
 
 
 def _telling(evaluated: EvaluationSet) -> Progress:
@@ -73,14 +118,22 @@ def _telling(evaluated: EvaluationSet) -> Progress:
     return tell
 
 
-def _page(where: Mapping[str, object], packages: Mapping[str, str], reports: Sequence[dict[str, Any]]) -> str:
+def _page(
+    where: Mapping[str, object],
+    packages: Mapping[str, str],
+    reports: Sequence[dict[str, Any]],
+    sides: Sequence[dict[str, Any]],
+) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in packages.items() if name != "mcp")
     line = (
         f"`make bench-retrieval`, {where['date']}; {where['cpus']} CPUs, {where['platform']}, Python "
         f"{where['python']}, {versions}; embedder `{reports[0]['embedder']}`, reranker "
         f"`{reports[0]['reranker']}`. nDCG@10; in brackets the 95 % paired bootstrap interval."
     )
-    return f"{textwrap.fill(line, 108)}\n\n{table(reports)}\n{verdicts(reports)}"
+    page = f"{textwrap.fill(line, 108)}\n\n{table(reports)}{verdicts(reports)}"
+    return (
+        f"{page}\nSamples of three sets as one memory in two languages:\n\n{table(sides)}" if sides else page
+    )
 
 
 def table(reports: Sequence[dict[str, Any]]) -> str:
