@@ -14,6 +14,8 @@ _LABELS: Final = dict(zip(VARIANTS, ("words (BM25)", "meaning (dense)", "fused",
 # Told apart without colour vision and in grey: Okabe and Ito's palette, from light to dark.
 _COLOURS: Final = dict(zip(VARIANTS, ("#E69F00", "#56B4E9", "#009E73", "#0A3A5C"), strict=True))
 _WIDTH: Final = 0.2
+_NARROW: Final = 3
+"""Up to so many sets the legend takes two lines."""
 
 
 def check_plot(path: Path) -> None:
@@ -51,9 +53,10 @@ def plot_sets(reports: Sequence[dict[str, Any]], path: Path) -> None:
             axes.bar_label(bars, [f"{value:.2f}"[1:] if value < 1 else "1" for value in values], fontsize=6)
         axes.set_xticks(range(len(reports)), [_label(report) for report in reports])
         axes.set_ylabel("nDCG@10")
-        axes.set_ylim(0, 1.08)
+        axes.set_ylim(0, 1.05)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(ncols=len(VARIANTS), loc="upper center", frameon=False, fontsize=8)
+        columns = len(VARIANTS) if len(reports) > _NARROW else 2
+        figure.legend(loc="outside upper center", ncols=columns, frameon=False, fontsize=8)
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=150)
 
 
