@@ -103,6 +103,7 @@ REQUIREMENTS: Final[tuple[R, ...]] = (
     R("error.storage_full", "a full disk refuses writes and goes on reading", "sync"),
     R("daemon.single", "a second daemon is refused and names the first", "sync"),
     R("daemon.private", "files and sockets belong to the user alone", "sync"),
+    R("daemon.bursts", "work behind a write waits until the burst of writes is over", "sync"),
     R("daemon.killed", "a killed daemon starts again with everything it had", "sync"),
     R("daemon.newer-database", "a newer database is refused and left alone", "sync"),
     R("proxy.ends", "a proxy ends with its input and leaves no process", "quality"),

