@@ -25,10 +25,11 @@ from client.index.project_build import BuildStopped, ProjectBuild
 from client.index.project_index import IndexStatus, ProjectIndex
 from client.index.shelf import Shelf
 from client.index.vector_cache import VectorCache
+from client.lull import Lull
 from shared_schema.errors import ErrorCode, InterleafError
 
-_SETTLE_SECONDS: Final = 0.2
-"""A burst of wake-ups becomes one build."""
+_LULL_SECONDS: Final = (0.2, 2.0)
+"""A burst of wake-ups becomes one build: none for so long, or so long after the first one."""
 _RETRY_SECONDS: Final = (2.0, 5.0, 15.0, 60.0)
 _SAFE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
@@ -49,9 +50,11 @@ class IndexManager:
         *,
         checkpoint: Checkpoint = lambda name: None,  # noqa: ARG005 - called by position
         monotonic: Callable[[], float] = time.monotonic,
+        lull: Lull | None = None,
     ) -> None:
         self._root = root
         self._monotonic = monotonic
+        self._lull = lull or Lull(*_LULL_SECONDS)
         self._projects: dict[str, ProjectIndex] = {}
         self._changed = Condition()
         self._build_lock = Lock()
@@ -85,6 +88,7 @@ class IndexManager:
     def wake(self, project_id: str) -> None:
         """Say that a Project's Effective Memory may have changed. Returns at once."""
         project = self._project(project_id)
+        self._lull.note()
         with self._changed:
             project.dirty = True
             project.due = 0.0
@@ -186,7 +190,7 @@ class IndexManager:
             with self._changed:
                 while not (self._stopping or self._any_due()):
                     self._changed.wait(self._until_due())
-                if self._changed.wait_for(lambda: self._stopping, _SETTLE_SECONDS):
+                if self._lull.wait(lambda seconds: self._changed.wait_for(lambda: self._stopping, seconds)):
                     return
             for project in self._woken(due_only=True):
                 self._build(project)

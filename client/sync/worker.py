@@ -14,6 +14,7 @@ from typing import Final
 import structlog
 
 from client.domain.retry_policy import FullJitter, delay_ms
+from client.lull import Lull
 from client.sync.engine import RoundResult, SyncEngine
 from shared_schema.errors import InterleafError
 
@@ -21,6 +22,8 @@ INTERVAL_SECONDS: Final = 15.0
 LONGEST_PAUSE: Final = 60.0
 """Seconds after which a server that did not answer is looked for again; one request, no more."""
 _SHORTEST_PAUSE: Final = 0.05
+_LULL_SECONDS: Final = (0.1, 1.0)
+"""A wake-up waits so long for more, and until there were none for so long, before it makes a round."""
 
 _log = structlog.get_logger("interleaf.sync")
 
@@ -30,7 +33,7 @@ class SyncWorker:
 
     ``interval`` is the time in seconds between rounds that find nothing, give or take a fifth; with
     ``long_poll`` seconds greater than 0 the server is asked to hold the feed so long instead. After
-    failures the time grows, up to a minute; a wake-up ends any waiting.
+    failures the time grows, up to a minute; a wake-up ends any waiting, and a burst of them is one round.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class SyncWorker:
         interval: float = INTERVAL_SECONDS,
         long_poll: float = 0,
         rng: Random | None = None,
+        lull: Lull | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine = engine
@@ -47,6 +51,7 @@ class SyncWorker:
         self._long_poll = long_poll
         self._rng = rng or Random()  # noqa: S311 - jitter, no secret
         self._monotonic = monotonic
+        self._lull = lull or Lull(*_LULL_SECONDS)
         self._backoff = FullJitter(self._rng)
         self._awake = threading.Event()
         self._stopping = threading.Event()
@@ -76,7 +81,8 @@ class SyncWorker:
         return not self._thread.is_alive()
 
     def wake(self) -> None:
-        """Begin a round as soon as the present one, or the waiting, ends."""
+        """Begin a round when the present one, or the waiting, has ended and no more wake-ups come."""
+        self._lull.note()
         self._awake.set()
         self._engine.interrupt()
 
@@ -85,6 +91,7 @@ class SyncWorker:
         with self._changed:
             wanted = self._started + 1
             self._requested = max(self._requested, wanted)
+            self._changed.notify_all()
         self.wake()
         return self._wait_for(wanted, timeout)
 
@@ -106,6 +113,8 @@ class SyncWorker:
     def _run(self) -> None:
         wait = 0.0
         while not self._stopping.is_set():
+            if self._awake.is_set():
+                self._lull.wait(self._until_urgent)
             # A wake-up that is wiped here came before the round, which sees what it was about.
             self._awake.clear()
             with self._changed:
@@ -127,6 +136,13 @@ class SyncWorker:
                 wait = self._long_poll  # The next round does its waiting at the server.
             elif not self._awake.wait(pause):
                 wait = self._long_poll
+
+    def _until_urgent(self, seconds: float) -> bool:
+        """Wait; whoever waits for a round or for the end is not kept waiting."""
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: self._stopping.is_set() or self._requested > self._started, seconds
+            )
 
     def _step(self, wait: float) -> RoundResult | None:
         try:
