@@ -50,7 +50,7 @@ def plot_sets(reports: Sequence[dict[str, Any]], path: Path) -> None:
             values = [report["variants"][variant]["ndcg@10"] for report in reports]
             positions = [number + (place - 1.5) * _WIDTH for number in range(len(reports))]
             bars = axes.bar(positions, values, _WIDTH, label=_LABELS[variant], color=_COLOURS[variant])
-            axes.bar_label(bars, [f"{value:.2f}"[1:] if value < 1 else "1" for value in values], fontsize=6)
+            axes.bar_label(bars, [f"{value:.2f}".removeprefix("0") for value in values], fontsize=6)
         axes.set_xticks(range(len(reports)), [_label(report) for report in reports])
         axes.set_ylabel("nDCG@10")
         axes.set_ylim(0, 1.05)

@@ -215,7 +215,7 @@ def test_a_plot_is_drawn_and_the_same_figures_give_the_same_file(tmp_path: Path,
         "variants": {
             name: {"ndcg@10": value}
             for name, value in zip(
-                ("b1_bm25", "b2_dense", "b3_fused", "b4_reranked"), (0, 0.4, 0.99, 1), strict=True
+                ("b1_bm25", "b2_dense", "b3_fused", "b4_reranked"), (0, 0.4, 0.99, 0.996), strict=True
             )
         },
     }
@@ -225,7 +225,11 @@ def test_a_plot_is_drawn_and_the_same_figures_give_the_same_file(tmp_path: Path,
     assert len(first) > 2_000
     assert first == (tmp_path / f"second{ending}").read_bytes()
     if ending == ".svg":
-        assert "nDCG@10" in first.decode()
+        drawn = first.decode()
+        assert "nDCG@10" in drawn
+        assert ">.99<" in drawn.replace(" ", "")
+        # Rounded up it is a whole, not nothing.
+        assert ">1.00<" in drawn.replace(" ", "")
 
 
 @pytest.mark.requirement("retrieval.eval.plot")
