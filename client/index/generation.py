@@ -16,6 +16,7 @@ It holds no text: what is returned is always cut from the Effective Memory of th
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -161,8 +162,9 @@ class Generation:
         Raises:
             IndexCorruptError: a file is gone, was replaced or was written to.
         """
+        folder = f"{self.folder}{os.sep}"
         for name, mark in self._marks.items():
-            found = mark_of(self.folder / name)
+            found = mark_of(folder + name)
             if found is None or found != mark:
                 raise IndexCorruptError(f"{name} was changed or removed")
 
