@@ -19,6 +19,11 @@ from tests.bench.relay import Relay
 
 QUEUED = 1_000
 WARM_UP = 10
+LONG_ROUNDS = 600
+"""Stores and loads in a row: several seconds, in which index and sync have to do their work too."""
+LATER_SECONDS = 0.25
+"""After a store, when index and sync have just begun with it."""
+LATER_ROUNDS = 60
 WINDOW_SECONDS = 20
 HELD_SECONDS = 10
 """How long the server holds the quiet round: as many digits as the daemon's own wish has."""
@@ -57,23 +62,36 @@ def _calls(machine: Machine) -> list[Figure]:
         tools = [t.model_dump(by_alias=True, exclude_none=True, mode="json") for t in agent.tools()]
         listed = len(json.dumps(tools, separators=(",", ":"), ensure_ascii=False).encode())
         instructions = len(agent.client.instructions or "")
-        stores, during = [], []
-        for number in range(WARM_UP + 120):
+        stores, during, later = [], [], []
+        for number in range(WARM_UP + LONG_ROUNDS):
             body, path = f"# Note {number}\n\nSome text.\n", f"calls/{number}.md"
             stores.append(milliseconds(partial(agent.store, "create", path=path, body=body)))
             during.append(milliseconds(partial(agent.load, path)))
+        for number in range(LATER_ROUNDS):
+            path = f"later/{number}.md"
+            agent.store("create", path=path, body=f"# Later {number}\n\nSome text.\n")
+            time.sleep(LATER_SECONDS)
+            later.append(milliseconds(partial(agent.load, path)))
         # Again, once the index and the server have what was stored.
         machine.sync()
         wait_until(lambda: not machine.command("search", "status")["lag"], "the index")
         loads = [milliseconds(partial(agent.load, f"calls/{n % 60}.md")) for n in range(WARM_UP + 120)]
     stores, during, loads = stores[WARM_UP:], during[WARM_UP:], loads[WARM_UP:]
-    busy = f"{_p50(during)}; while index and sync work on what was just stored"
+    busy = f"{_p50(during)}; {LONG_ROUNDS} stores and loads in a row, index and sync catch up in between"
+    begun = f"{_p50(later)}; when index and sync have just begun"
     return [
         Figure("tools/list, one tool", listed, "bytes", 4_096),
         Figure("instructions", instructions, "characters", 3_000),
         Figure("store through proxy and daemon, p95", share(stores, 0.95), "ms", None, _p50(stores)),
         Figure("load through proxy and daemon, quiet, p95", share(loads, 0.95), "ms", 10, _p50(loads)),
         Figure("load through proxy and daemon, each after a store, p95", share(during, 0.95), "ms", 10, busy),
+        Figure(
+            f"load through proxy and daemon, {LATER_SECONDS} s after a store, p95",
+            share(later, 0.95),
+            "ms",
+            10,
+            begun,
+        ),
     ]
 
 
