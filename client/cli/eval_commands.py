@@ -9,12 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
+from client.cli import eval_cases_commands
 from client.cli.options import Json
 from client.cli.output import busy, console, print_json, say, table
 from client.cli.taught import noun, verb
 from client.cli.variant_names import NAMES
 
-app = noun("interleaf eval run my-set/", "interleaf eval run sets/* --json --plot ndcg.svg")
+app = noun("interleaf eval run my-set/", "interleaf eval case create run_…", "interleaf eval report --json")
 
 
 @verb(
@@ -86,6 +87,9 @@ def run(
         _print_means(reports)
     if plot is not None:
         say(f"\nPlot: {plot}")
+
+
+eval_cases_commands.register(app)
 
 
 def _print(report: dict[str, Any]) -> None:

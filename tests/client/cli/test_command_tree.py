@@ -32,6 +32,8 @@ mcp serve; mcp config
 guidelines set-up; guidelines use; guidelines path
 runs list; runs show; runs pin; runs unpin
 explain
+eval run; eval report; eval export
+eval case create; eval case list; eval case show; eval case judge; eval case freeze; eval case delete
 """
 PROMISED = [line.strip() for line in COMMANDS.replace("\n", ";").split(";") if line.strip()]
 WITHOUT_JSON = {"daemon run", "mcp serve"}
