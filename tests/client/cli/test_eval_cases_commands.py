@@ -10,14 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from rich.cells import cell_len
 from structlog.testing import capture_logs
 
-from client.cli.app import execute as whole
-from client.cli.app import guarded
-from client.cli.eval_cases_commands import register
-from client.cli.taught import TaughtGroup, noun
+from client.cli.app import execute
 from client.services.evaluation.sets import read_set
 from client.wiring import Daemon
 from shared_schema.tool_contract import Activate
@@ -46,17 +42,6 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
             assert time.monotonic() < deadline, "the first index"
             made.index.run_once()
         yield made
-
-
-def execute(arguments: list[str]) -> int:
-    app = typer.Typer(cls=TaughtGroup, add_completion=False, rich_markup_mode=None)
-    group = noun()
-    register(group)
-    app.add_typer(group, name="eval")
-    app.callback()(lambda: None)
-    return guarded(
-        lambda: app(arguments, prog_name="interleaf", standalone_mode=False), "--json" in arguments
-    )
 
 
 @pytest.fixture
@@ -142,9 +127,9 @@ def test_what_goes_wrong_is_told_with_the_next_step(said: Say, asked: Say, case:
     assert "nothing is said" in said("case", "judge", name, status=1)
     body = tmp_path / "body.md"
     body.write_text("# New\n", encoding="utf-8")
-    assert whole(["draft", "create", "--path", "new.md", "--body-file", str(body)]) == 0
+    assert execute(["draft", "create", "--path", "new.md", "--body-file", str(body)]) == 0
     run = asked("how is tea made?")
-    assert whole(["draft", "create", "--path", "newer.md", "--body-file", str(body)]) == 0
+    assert execute(["draft", "create", "--path", "newer.md", "--body-file", str(body)]) == 0
     outdated = said("case", "create", run, status=1)
     assert "run_outdated" in outdated
     assert "interleaf runs list" in outdated
@@ -215,26 +200,3 @@ def test_an_export_as_a_set_can_be_read_as_one(said: Say, case: Say, tmp_path: P
     assert f"interleaf eval run {tmp_path / 'set'}" in told
     assert read_set(tmp_path / "set").judgments == {name: {"mem_rel": 3, "mem_old": -1}}
     assert "already_exists" in said("export", "--as-set", str(tmp_path / "set"), status=1)
-
-
-@pytest.mark.requirement("cli.help")
-def test_lists_of_commands_cut_no_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    for group in ([], ["case"]):
-        assert execute(["eval", *group, "--help"]) == 0
-        assert "..." not in capsys.readouterr().out.partition("Commands:")[2].partition("Options:")[0]
-
-
-@pytest.mark.requirement("cli.help")
-@pytest.mark.parametrize(
-    "command",
-    [
-        "report",
-        "export",
-        *(f"case {name}" for name in ("create", "list", "show", "judge", "freeze", "delete")),
-    ],
-)
-def test_help_fits_80_columns(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["eval", *command.split(), "--help"]) == 0
-    out = capsys.readouterr().out
-    assert f"interleaf eval {command}" in out.partition("Example")[2]
-    assert [line for line in out.partition("Example")[0].splitlines() if len(line) > 80] == []
