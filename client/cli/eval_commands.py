@@ -11,7 +11,7 @@ import typer
 
 from client.cli import eval_cases_commands
 from client.cli.options import Json
-from client.cli.output import busy, console, print_json, say, table
+from client.cli.output import busy, console, count, print_json, say, table
 from client.cli.taught import noun, verb
 from client.cli.variant_names import NAMES
 
@@ -94,8 +94,8 @@ eval_cases_commands.register(app)
 
 def _print(report: dict[str, Any]) -> None:
     say(
-        f"\n{report['set']}: {report['queries']} queries, {report['documents']} documents, "
-        f"{report['units']} units",
+        f"\n{report['set']}: {count(report['queries'], 'query', 'queries')}, "
+        f"{count(report['documents'], 'document')}, {count(report['units'], 'unit')}",
         style="bold",
     )
     rows = []
@@ -106,12 +106,12 @@ def _print(report: dict[str, Any]) -> None:
     answers, latency = report["answers"], report["latency_ms"]
     found = answers["with_a_right_document"]
     parts = [
-        "" if found is None else f"{found:.1%} of the answers hold a right document",
+        "" if found is None else f"{found:.0%} of the answers hold a right document",
         f"{answers['documents']:.1f} documents an answer",
         f"{answers['forbidden_hits']} forbidden" if answers["forbidden_hits"] else "",
-        f"{latency['p50']:.0f} ms a query (p95 {latency['p95']:.0f})",
+        f"{latency['p50']:.0f} ms a query (p95 {latency['p95']:.0f}), {report['reranker'].replace('_', ' ')}",
     ]
-    say("; ".join(part for part in parts if part) + f"; {report['reranker']}")
+    say("\n".join(part for part in parts if part))
 
 
 def _print_means(reports: list[dict[str, Any]]) -> None:
