@@ -61,6 +61,20 @@ def test_maxsim_is_the_mean_of_the_best_cosines() -> None:
     assert scores.tolist() == pytest.approx([1.0, 0.5, 0.0, 64 / 127 / 2], abs=2e-3)
 
 
+def test_maxsim_of_many_passages_is_that_of_each() -> None:
+    drawn = np.random.default_rng(1)
+    query = drawn.standard_normal((3, 4)).astype(np.float32)
+    tokens = [drawn.integers(-127, 128, (number % 4, 4), dtype=np.int8) for number in range(21)]
+    scales = [drawn.random(len(each)).astype(np.float16) for each in tokens]
+    scores = ranking.maxsim(query, tokens, scales)
+    alone = [
+        ranking.maxsim(query, [each], [scale]).item() for each, scale in zip(tokens, scales, strict=True)
+    ]
+    assert scores.tolist() == pytest.approx(alone, rel=1e-5)
+    assert scores[::4].tolist() == [0.0] * 6
+    assert len(set(scores.tolist())) == 16
+
+
 def test_maxsim_of_nothing_is_nothing() -> None:
     assert ranking.maxsim(np.zeros((0, 2), dtype=np.float32), [], []).tolist() == []
 
