@@ -47,6 +47,20 @@ ExpectVersion = Annotated[
         help="Change nothing if the case has another version by now.",
     ),
 ]
+Graded = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--evidence",
+        metavar="DOCUMENT[#PART]=GRADE",
+        help="Grade 1 helps, 2 answers in part, 3 answers; 0 takes back what was said of it.",
+    ),
+]
+Forbidden = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--forbid", metavar="DOCUMENT", help="It must not be returned: superseded, stale, out of scope."
+    ),
+]
 Note = Annotated[
     str | None, typer.Option("--note", metavar="TEXT", help="Why; replaces the note that is there.")
 ]
@@ -130,22 +144,8 @@ def show_case(case: CaseArgument, as_json: Json = False) -> None:
 )
 def judge(
     case: CaseArgument,
-    evidence: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--evidence",
-            metavar="DOCUMENT[#PART]=GRADE",
-            help="Grade 1 helps, 2 answers in part, 3 answers; 0 takes back what was said of it.",
-        ),
-    ] = None,
-    forbid: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--forbid",
-            metavar="DOCUMENT",
-            help="It must not be returned: superseded, stale, out of scope.",
-        ),
-    ] = None,
+    evidence: Graded = None,
+    forbid: Forbidden = None,
     none_matched: Annotated[
         bool, typer.Option("--none-matched", help="Nothing there answers; an empty answer is right.")
     ] = False,

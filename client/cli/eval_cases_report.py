@@ -24,6 +24,10 @@ from shared_schema.evaluation_contract import (
     ReportStateCall,
 )
 
+AsSet = Annotated[
+    Path | None,
+    typer.Option("--as-set", metavar="DIR", help="Write what `interleaf eval run DIR` reads."),
+]
 WRONG_CASES = 10
 """Cases that are listed as answered wrongly; --json has all."""
 _FAULTS = {"forbidden_hits": "Forbidden", "scope_violations": "Out of scope", "stale_results": "Stale"}
@@ -45,10 +49,7 @@ def export(
         str | None,
         typer.Argument(metavar="FILE", help="Where to; - for standard output.", show_default=False),
     ] = None,
-    as_set: Annotated[
-        Path | None,
-        typer.Option("--as-set", metavar="DIR", help="Write what `interleaf eval run DIR` reads."),
-    ] = None,
+    as_set: AsSet = None,
     no_report: Annotated[
         bool, typer.Option("--no-report", help="Leave the report out; nothing is asked again.")
     ] = False,

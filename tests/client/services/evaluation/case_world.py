@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from client.index.searcher import Searcher
 from client.services.evaluation.case_report import case_report
@@ -13,6 +16,7 @@ from client.services.evaluation.cases import EvaluationCases
 from client.services.evaluation.export import ExportCases
 from client.services.evaluation.replay import Replay, ReplayCases
 from client.services.evaluation.run_set import Progress, no_progress
+from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.evaluation_contract import (
     CaseCall,
     CaseCreateCall,
@@ -119,3 +123,11 @@ class CaseWorld(ActivatingWorld):
     def close(self) -> None:
         self.reports.stop()
         super().close()
+
+
+def refused(code: ErrorCode, call: Callable[[], Any]) -> InterleafError:
+    """Return the error with this code that a call raises."""
+    with pytest.raises(InterleafError) as error:
+        call()
+    assert error.value.code is code, error.value
+    return error.value
