@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -37,6 +38,8 @@ from client.index.vector_cache import VectorCache
 from shared_schema.errors import ErrorCode, InterleafError
 
 _VIEWS: Final = 4
+_BESIDE: Final = 4
+"""Searches by words at the same time; more wait for their turn."""
 
 Floats = NDArray[np.float32]
 
@@ -93,6 +96,7 @@ class Searcher:
         self._reranker = reranker
         self._views: OrderedDict[tuple[str, str, str], View] = OrderedDict()
         self._lock = Lock()
+        self._beside = ThreadPoolExecutor(_BESIDE, thread_name_prefix="search")
 
     def search(self, snapshot: Snapshot, query: str, embedder: Embedder) -> Trace:
         """Search a snapshot with the embedder that its generation was built with.
@@ -112,10 +116,11 @@ class Searcher:
         watch = _Stopwatch()
         with watch.stage("view"):
             view = self._view(generation, memory, embedder)
-        with watch.stage("lexical"):
-            words = _words(view, query_terms(query))
+        # The model computes without the interpreter's lock, so words are searched for meanwhile.
+        searching = self._beside.submit(_words, view, query, watch)
         with watch.stage("embed_query"):
             vectors = embedder.embed_query(query)
+        words = searching.result()
         with watch.stage("embed_overlay"):
             view.embed(self._cache, embedder, words.overlay)
         with watch.stage("dense"):
@@ -175,8 +180,13 @@ class Searcher:
         return view
 
 
-def _words(view: View, terms: Sequence[str]) -> _Words:
+def _words(view: View, query: str, watch: _Stopwatch) -> _Words:
     """Search by words; of a long query, by its rarest ones."""
+    with watch.stage("lexical"):
+        return _by_words(view, query_terms(query))
+
+
+def _by_words(view: View, terms: Sequence[str]) -> _Words:
     frequencies = {term: view.frequency(term) for term in terms}
     missing = tuple(term for term, count in frequencies.items() if not count)
     searched = searched_terms(frequencies)

@@ -127,7 +127,9 @@ class VectorTable:
                 raise IndexCorruptError("a unit points outside its vector segment")
         if len(places) and (places[:, 0].min() < 0 or places[:, 0].max() >= len(self._segments)):
             raise IndexCorruptError("a unit points outside the vector segments")
+        # Which units lie in a segment, and in which of its rows.
         self._members = [np.flatnonzero(places[:, 0] == n) for n in range(len(self._segments))]
+        self._rows = [np.ascontiguousarray(places[members, 1]) for members in self._members]
 
     def __len__(self) -> int:
         return len(self._places)
@@ -135,9 +137,9 @@ class VectorTable:
     def cosines(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return float32 [units]: every unit's cosine to the query."""
         scores = np.empty(len(self._places), dtype=np.float32)
-        for segment, members in zip(self._segments, self._members, strict=True):
+        for segment, members, rows in zip(self._segments, self._members, self._rows, strict=True):
             if len(members):
-                scores[members] = segment.cosines(query)[self._places[members, 1]]
+                scores[members] = segment.cosines(query)[rows]
         return scores
 
     def unit(self, number: int) -> PassageVectors:
