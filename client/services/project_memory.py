@@ -120,9 +120,12 @@ def _move_paths(cached: _Cached, memory: EffectiveMemory) -> None:
     if cached.paths is None:
         return
     for resource_id in memory.by_id.differing(cached.memory.by_id):
-        if (former := cached.memory.by_id.get(resource_id)) is not None:
+        former, item = cached.memory.by_id.get(resource_id), memory.by_id.get(resource_id)
+        if former is not None and item is not None and former.path == item.path:
+            continue
+        if former is not None:
             cached.paths.remove(former.path, resource_id)
-        if (item := memory.by_id.get(resource_id)) is not None:
+        if item is not None:
             cached.paths.add(item.path, resource_id)
 
 

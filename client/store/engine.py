@@ -54,7 +54,8 @@ def _engine(path: Path, begin: str, *, size: int, overflow: int, query_only: boo
             connection.execute("PRAGMA query_only = ON")
 
     def start(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+        # By the driver itself: SQLAlchemy's way takes longer than SQLite does.
+        connection.connection.cursor().execute(begin).close()
 
     event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", start)

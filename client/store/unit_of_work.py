@@ -93,6 +93,7 @@ class Store:
         self.changes = ChangeLog()
         self._writer = threading.Lock()
         self._write_engine = write_engine(path)
+        self._writing: Connection | None = None
         self._read_engine = read_engine(path)
 
     @contextmanager
@@ -105,20 +106,23 @@ class Store:
     @contextmanager
     def write(self) -> Iterator[UnitOfWork]:
         """Open a transaction that commits at the end, or leaves no trace when anything is raised."""
-        with (
-            self._only_writer(),
-            database_errors(self._note_damage),
-            self._write_engine.connect() as connection,
-        ):
-            transaction = connection.begin()
-            unit = UnitOfWork(connection, self.changes)
+        with self._only_writer(), database_errors(self._note_damage):
+            # Kept from one transaction to the next: taking it from the pool and giving it back costs as
+            # much as several statements.
+            connection, self._writing = self._writing or self._write_engine.connect(), None
             try:
-                yield unit
-                transaction.commit()
+                transaction = connection.begin()
+                try:
+                    yield UnitOfWork(connection, self.changes)
+                    transaction.commit()
+                except BaseException:
+                    # SQLite has already rolled back when the disk is full; this is harmless then.
+                    transaction.rollback()
+                    raise
             except BaseException:
-                # SQLite has already rolled back when the disk is full; this is harmless then.
-                transaction.rollback()
+                connection.close()
                 raise
+            self._writing = connection
 
     def backup(self, target: Path) -> None:
         """Write a consistent copy of the database, readable by its owner only.
@@ -135,6 +139,9 @@ class Store:
     def close(self) -> None:
         """Close all connections; the write-ahead log is folded into the file by the last one."""
         self._read_engine.dispose()
+        if self._writing is not None:
+            self._writing.close()
+            self._writing = None
         self._write_engine.dispose()
 
     @contextmanager

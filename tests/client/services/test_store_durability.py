@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import event
 
 from client.store.unit_of_work import Store
 from shared_schema import tool_contract
@@ -86,11 +86,10 @@ def test_readers_and_writers_at_once_all_end_at_the_same_memory(world: LocalWorl
     assert world.shown() == world.projected_anew()
 
 
-def _limit_pages(engine: Engine, pages: int) -> None:
-    engine.dispose()
-    event.listen(
-        engine, "connect", lambda connection, _: connection.execute(f"PRAGMA max_page_count = {pages}")
-    )
+def _limit_pages(store: Store, pages: int) -> None:
+    """Let the writer's connection, which is kept, refuse what needs more."""
+    with store.write() as uow:
+        uow.connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
 
 
 @pytest.mark.requirement("store.storage_full")
@@ -98,7 +97,7 @@ def test_a_full_disk_refuses_the_store_keeps_every_row_and_reads_go_on(world: Lo
     kept = world.create("kept.md")
     with world.store.read() as uow:
         pages = uow.connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-    _limit_pages(world.store._write_engine, pages)
+    _limit_pages(world.store, pages)
     before = world.dump()
 
     with pytest.raises(InterleafError) as refused:
@@ -108,7 +107,7 @@ def test_a_full_disk_refuses_the_store_keeps_every_row_and_reads_go_on(world: Lo
     assert "xxx" not in str(refused.value.__cause__)
     assert world.dump() == before
     assert world.load(PROJECT, Load(ids=[kept.resource_id])).resources[0].content == "# New\n\ntext\n"
-    _limit_pages(world.store._write_engine, pages + 1_000)
+    _limit_pages(world.store, pages + 1_000)
     assert world.create("large.md", "# Large\n" + "x" * 200_000).queued is True
     assert world.shown() == world.projected_anew()
 
