@@ -112,14 +112,15 @@ class ProjectMemory:
             uow.published.some(project_id, changed),
             uow.drafts.overlaying(project_id, changed),
         )
-        _move_paths(cached, memory)
+        _move_paths(cached, memory, changed)
         return _Cached(version, installed, memory, cached.paths)
 
 
-def _move_paths(cached: _Cached, memory: EffectiveMemory) -> None:
+def _move_paths(cached: _Cached, memory: EffectiveMemory, changed: frozenset[str]) -> None:
     if cached.paths is None:
         return
-    for resource_id in memory.by_id.differing(cached.memory.by_id):
+    # What is hidden now, or is not any more, may be a resource that did not change itself.
+    for resource_id in changed | memory.hidden.differing(cached.memory.hidden):
         former, item = cached.memory.by_id.get(resource_id), memory.by_id.get(resource_id)
         if former is not None and item is not None and former.path == item.path:
             continue

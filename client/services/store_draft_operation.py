@@ -6,7 +6,6 @@ network, and nothing is published.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import assert_never
 
 from client.clock import Clock
@@ -66,7 +65,7 @@ class StoreDraftOperation:
             current = self._memory.current(uow, project_id)
             ids = fresh_ids(self._new_id, self._clock(), operation_id)
             decision = _decide(uow, current, ids, store_request.operation)
-            answer = StoreAnswer(**asdict(written(decision)))
+            answer = StoreAnswer.model_validate(written(decision), from_attributes=True)
             record(uow, decision, asked, answer.model_dump_json(exclude_none=True))
         self._woken(project_id)
         return answer
