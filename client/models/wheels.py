@@ -14,6 +14,7 @@ import subprocess
 import sys
 import zipfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from typing import Final
@@ -148,11 +149,12 @@ def received_bytes(log: Path, partial: Path, wheel: Wheel) -> int:
     if lines:
         return min(int(lines[-1][0]), wheel.size)
     written = 0
-    for path in partial.rglob("*.whl*"):
-        try:
-            written += path.stat().st_size
-        except FileNotFoundError:
-            continue  # pip moved it between the listing and the look
+    # pip moves files and deletes folders meanwhile; what is gone between two looks is left out.
+    for folder, _, names in os.walk(partial):
+        for name in names:
+            if ".whl" in name:
+                with suppress(FileNotFoundError):
+                    written += (Path(folder) / name).stat().st_size
     return min(written, wheel.size)
 
 

