@@ -127,8 +127,9 @@ def _page(
     versions = ", ".join(f"{name} {number}" for name, number in packages.items() if name != "mcp")
     line = (
         f"`make bench-retrieval`, {where['date']}; {where['cpus']} CPUs, {where['platform']}, Python "
-        f"{where['python']}, {versions}; embedder `{reports[0]['embedder']}`, reranker "
-        f"`{reports[0]['reranker']}`. nDCG@10; in brackets the 95 % paired bootstrap interval."
+        f"{where['python']}, load average at the start {where['load']}, {versions}; embedder "
+        f"`{reports[0]['embedder']}`, reranker `{reports[0]['reranker']}`. nDCG@10; in brackets the 95 % "
+        "paired bootstrap interval. Where the load is above the number of CPUs, times say nothing."
     )
     page = f"{textwrap.fill(line, 108)}\n\n{table(reports)}{verdicts(reports)}"
     return (
