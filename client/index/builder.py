@@ -87,28 +87,22 @@ class Builder:
         segments = self._vectors(plan, folder / VECTORS, former)
         self._checkpoint("vectors written")
         lexical_removed = self._lexical(plan, memory, folder / LEXICAL, former)
-        for path in files_below(folder / LEXICAL).values():
-            path.chmod(0o600)  # Tantivy leaves its files to the umask.
         self._checkpoint("lexical written")
         resources = _indexed(memory, plan)
         write_units(folder, resources)
         digests = _digests(folder, former)
-        write_manifest(
-            folder,
-            Manifest(
-                versions=self.versions,
-                project_id=memory.project_id,
-                memory_hash=memory.hash,
-                resources=len(resources),
-                units=sum(len(resource.units) for resource in resources.values()),
-                next_uid=plan.next_uid,
-                lexical_removed=lexical_removed,
-                segments=segments,
-                files=digests,
-            ),
+        manifest = Manifest(
+            versions=self.versions,
+            project_id=memory.project_id,
+            memory_hash=memory.hash,
+            resources=len(resources),
+            units=sum(len(resource.units) for resource in resources.values()),
+            next_uid=plan.next_uid,
+            lexical_removed=lexical_removed,
+            segments=segments,
+            files=digests,
         )
-        for directory in (folder / VECTORS, folder / LEXICAL, folder, folder.parent):
-            sync_directory(directory)
+        _finish(folder, manifest)
         self._checkpoint("written")
         if former is not None:
             former.check()  # What was taken over was not read again.
@@ -227,6 +221,13 @@ class Builder:
             documents.extend(_documents_again(plan, memory))
         write_lexical(folder, (), documents)
         return 0
+
+
+def _finish(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest, last of all, and bring the folder to disk."""
+    write_manifest(folder, manifest)
+    for directory in (folder / VECTORS, folder / LEXICAL, folder, folder.parent):
+        sync_directory(directory)
 
 
 def _indexed(memory: EffectiveMemory, plan: Plan) -> dict[str, IndexedResource]:

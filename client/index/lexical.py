@@ -112,6 +112,8 @@ def write_lexical(folder: Path, removed: Iterable[str], added: Iterable[LexicalD
             writer.add_document(tantivy.Document(uid=document.uid, resource=document.resource_id, **fields))
         writer.commit()
         writer.wait_merging_threads()
+    for path in folder.iterdir():
+        path.chmod(0o600)  # Tantivy leaves its files to the umask.
 
 
 class LexicalIndex:
