@@ -114,6 +114,7 @@ def test_a_change_after_the_folder_was_deleted_is_indexed(world: World) -> None:
 
 def test_a_file_that_was_only_touched_or_copied_goes_on_serving(world: World) -> None:
     world.index(sample())
+    world.search("publish the package")
     folder = serving(world)
     os.utime(folder / "units.jsonl", (1, 1))
     pooled = next(folder.glob("vectors/*.pooled"))
@@ -126,6 +127,8 @@ def test_a_file_that_was_only_touched_or_copied_goes_on_serving(world: World) ->
     with world.manager.pin(PROJECT) as generation:
         assert generation is not None
         generation.check()
+        (view,) = world.searcher._views.values()
+        assert view.generation is generation, "nothing reads through the files that were replaced"
 
 
 @pytest.mark.requirement("retrieval.index.deleted")
