@@ -165,7 +165,7 @@ def _spelling_term(match: re.Match[str]) -> str | None:
 def _terms(text: str, *, drop_stop_words: bool) -> Iterator[str]:
     text = normalise(text)
     for spelled in _SPELLING.finditer(text):
-        if (term := _spelling_term(spelled)) is not None:
+        if (term := _spelling_term(spelled)) is not None and len(term) <= _LONGEST_TERM:
             yield term
     for match in _RUNS.finditer(text):
         if match.lastgroup == "cjk":

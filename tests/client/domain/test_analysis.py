@@ -212,6 +212,12 @@ def test_one_spelling_of_dates_numbers_and_versions_is_always_there(text: str, t
 
 
 @pytest.mark.requirement("retrieval.words.spellings")
+@pytest.mark.parametrize("text", ["1,111" + ",111" * 200, "v1" + ".1" * 200])
+def test_a_spelling_that_is_too_long_for_a_word_is_none(text: str) -> None:
+    assert max(map(len, tokens(text))) <= 128
+
+
+@pytest.mark.requirement("retrieval.words.spellings")
 @pytest.mark.parametrize(
     "text",
     ["2026-13-40", "1,2,3", "1,234.56", "127.0.0.1", "may 3 boxes", "1/2/2026/3/4", "v2", "2026-03-145"],
