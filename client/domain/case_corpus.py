@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from client.domain.effective_memory import DraftRef, EffectiveResource
+from client.domain.effective_memory import DraftRef, EffectiveResource, visible_fields
 from shared_schema.memory import OrgSource, Provenance, Scope
 from shared_schema.rules.hashing import canonical_json
 
@@ -67,20 +67,7 @@ class FrozenDocument:
     @cached_property
     def digest(self) -> str:
         """SHA-256 over every field, in hex."""
-        source, draft = self.org_source, self.draft
-        seen = [
-            _FORM,
-            self.resource_id,
-            self.scope.value,
-            self.path,
-            self.title,
-            self.description,
-            self.content_hash,
-            self.provenance.value,
-            [source.resource_id, source.commit_id] if source else None,
-            [draft.draft_id, draft.freshness.value, draft.reconciliation.value] if draft else None,
-        ]
-        return hashlib.sha256(canonical_json(seen)).hexdigest()
+        return hashlib.sha256(canonical_json([_FORM, *visible_fields(self)])).hexdigest()
 
 
 def corpus_digest(digests: Iterable[str]) -> str:

@@ -10,9 +10,10 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from client.domain.persistent_map import PersistentMap
+from client.domain.retirement import retired_as
 from shared_schema.drafts import Freshness, Reconciliation
 from shared_schema.memory import OrgSource, Provenance, Scope
 from shared_schema.rules.hashing import canonical_json
@@ -48,19 +49,7 @@ class EffectiveResource:
     @cached_property
     def digest(self) -> bytes:
         """SHA-256 over all that a reader can see; the content hash stands for the body."""
-        source, draft = self.org_source, self.draft
-        visible = [
-            self.resource_id,
-            self.scope.value,
-            self.path,
-            self.title,
-            self.description,
-            self.content_hash,
-            self.provenance.value,
-            [source.resource_id, source.commit_id] if source else None,
-            [draft.draft_id, draft.freshness.value, draft.reconciliation.value] if draft else None,
-        ]
-        return hashlib.sha256(canonical_json(visible)).digest()
+        return hashlib.sha256(canonical_json(visible_fields(self))).digest()
 
     @cached_property
     def signature(self) -> str:
@@ -69,10 +58,54 @@ class EffectiveResource:
         joined = "".join(f"{len(part)}:{part}" for part in parts)
         return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
+    @cached_property
+    def retired(self) -> bool:
+        """Whether it says of itself that it no longer holds; then it answers no question."""
+        return retired_as(self.body) is not None
+
     @property
     def adapts(self) -> str | None:
         """The Org resource that this one replaces in its Project, if it is an adaptation."""
         return self.org_source.resource_id if self.org_source and self.scope is Scope.PROJECT else None
+
+
+class Shown(Protocol):
+    """What a reader can see of a resource; its content hash stands for the text."""
+
+    @property
+    def resource_id(self) -> str: ...  # noqa: D102 - named as in EffectiveResource
+    @property
+    def scope(self) -> Scope: ...  # noqa: D102
+    @property
+    def path(self) -> str: ...  # noqa: D102
+    @property
+    def title(self) -> str: ...  # noqa: D102
+    @property
+    def description(self) -> str: ...  # noqa: D102
+    @property
+    def content_hash(self) -> str: ...  # noqa: D102
+    @property
+    def provenance(self) -> Provenance: ...  # noqa: D102
+    @property
+    def org_source(self) -> OrgSource | None: ...  # noqa: D102
+    @property
+    def draft(self) -> DraftRef | None: ...  # noqa: D102
+
+
+def visible_fields(item: Shown) -> list[object]:
+    """Return as JSON-able values everything that makes one shown resource another one."""
+    source, draft = item.org_source, item.draft
+    return [
+        item.resource_id,
+        item.scope.value,
+        item.path,
+        item.title,
+        item.description,
+        item.content_hash,
+        item.provenance.value,
+        [source.resource_id, source.commit_id] if source else None,
+        [draft.draft_id, draft.freshness.value, draft.reconciliation.value] if draft else None,
+    ]
 
 
 Groups: TypeAlias = PersistentMap[tuple[EffectiveResource, ...]]

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from client.domain import ranking
 from client.domain.analysis import is_cjk
 from client.domain.chunking import Unit
+from client.domain.effective_memory import EffectiveResource
 from client.domain.embedding import PassageVectors, QueryVectors
-from client.domain.retirement import retired_as
 from client.index.lexical import QUERY_TERMS
 from client.index.overlay import View
 from shared_schema import limits
@@ -185,16 +185,14 @@ def positions_of(view: View, resource_id: str) -> list[int]:
     return found
 
 
-def retired_at(view: View, position: int) -> bool:
-    """Tell whether the document of a position says of itself that it no longer holds."""
+def resource_at(view: View, position: int) -> EffectiveResource:
+    """Return the resource of a position, as the memory shows it."""
     generation = view.generation
-    indexed = position < len(generation.units)
-    owner = (
-        generation.owners[position]
-        if indexed
-        else view.overlay[position - len(generation.units)].unit.resource_id
-    )
-    return retired_as(view.memory.by_id[owner].body) is not None
+    if position < len(generation.units):
+        owner = generation.owners[position]
+    else:
+        owner = view.overlay[position - len(generation.units)].unit.resource_id
+    return view.memory.by_id[owner]
 
 
 def vectors_at(view: View, position: int) -> PassageVectors:
@@ -214,6 +212,6 @@ def unit_at(view: View, position: int) -> tuple[Unit, int]:
     if position >= len(generation.units):
         each = view.overlay[position - len(generation.units)]
         return each.unit, each.ordinal
-    owner = generation.owners[position]
-    unit = generation.units[position].as_unit(view.memory.by_id[owner])
-    return unit, position - generation.first_unit[owner]
+    resource = resource_at(view, position)
+    unit = generation.units[position].as_unit(resource)
+    return unit, position - generation.first_unit[resource.resource_id]

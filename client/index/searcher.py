@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -27,7 +27,7 @@ from client.index.recall import (
     by_meaning,
     by_words,
     full_bm25,
-    retired_at,
+    resource_at,
     searched_terms,
     union,
     unit_at,
@@ -118,8 +118,12 @@ class Searcher:
             view = self._view(generation, memory, embedder)
         # The model computes without the interpreter's lock, so words are searched for meanwhile.
         searching = self._beside.submit(_words, view, query, watch)
-        with watch.stage("embed_query"):
-            vectors = embedder.embed_query(query)
+        try:
+            with watch.stage("embed_query"):
+                vectors = embedder.embed_query(query)
+        finally:
+            # Whatever became of the query: nobody reads the generation when this returns.
+            wait([searching])
         words = searching.result()
         with watch.stage("embed_overlay"):
             view.embed(self._cache, embedder, words.overlay)
@@ -231,21 +235,29 @@ def _rerank(
     if not best:
         return
     at = np.array([found.positions[place] for place in best], dtype=np.intp)
-    taken_off = np.float32(0.0)
-    if reranker is None:
-        taken_off = np.float32(
-            ranking.same_script(view.generation.manifest.versions.embedder).late_interaction
-        )
-        stored = [vectors_at(view, found.positions[place]) for place in best]
-        raw = ranking.maxsim(vectors.tokens, [v.tokens for v in stored], [v.scales for v in stored])
-    else:
-        passages = [passage_of(unit_at(view, found.positions[place])[0]) for place in best]
-        raw = np.array(reranker.score(query, passages), dtype=np.float32)
+    raw, excess = _looked_at_again(view, query, vectors, reranker, at)
     weight = ranking.rerank_weight(coverage.of(found.foreign[at]))
-    mixed = ranking.mix(scores.fused[best], raw - taken_off * found.both_cjk[at].astype(np.float32), weight)
+    mixed = ranking.mix(scores.fused[best], raw - excess * found.both_cjk[at].astype(np.float32), weight)
     scores.reranked = {place: float(score) for place, score in zip(best, raw, strict=True)}
     scores.finals = {place: float(score) for place, score in zip(best, mixed, strict=True)}
-    retired = {place for place in best if retired_at(view, found.positions[place])}.difference(named)
-    scores.retired = frozenset(retired)
-    best.sort(key=lambda place: (place not in named, place in retired, -scores.finals[place], place))
+    retired = {place for place in best if resource_at(view, found.positions[place]).retired}
+    scores.retired = frozenset(retired.difference(named))
+    best.sort(key=lambda place: (place not in named, place in scores.retired, -scores.finals[place], place))
     scores.order = [*best, *(place for place in scores.order if place not in scores.finals)]
+
+
+def _looked_at_again(
+    view: View,
+    query: str,
+    vectors: QueryVectors,
+    reranker: ranking.PairReranker | None,
+    positions: NDArray[np.intp],
+) -> tuple[Floats, np.float32]:
+    """Return the reranker's scores, and what of them is the script's alone where it is the query's."""
+    if reranker is not None:
+        passages = [passage_of(unit_at(view, position)[0]) for position in positions.tolist()]
+        return np.array(reranker.score(query, passages), dtype=np.float32), np.float32(0.0)
+    stored = [vectors_at(view, position) for position in positions.tolist()]
+    raw = ranking.maxsim(vectors.tokens, [v.tokens for v in stored], [v.scales for v in stored])
+    excess = ranking.same_script(view.generation.manifest.versions.embedder).late_interaction
+    return raw, np.float32(excess)

@@ -83,7 +83,8 @@ class Trace:
     index_lag: bool
     """Changed text that could not be searched yet."""
     latencies: Mapping[str, float]
-    """Milliseconds by stage: view, lexical, embed_query, embed_overlay, dense, fusion, rerank, assembly."""
+    """Milliseconds by stage: view, lexical, embed_query, embed_overlay, dense, fusion, rerank, assembly.
+    The second and the third run at the same time."""
     is_live: Callable[[str, str], bool] = field(repr=False)
     """Tells whether a unit (key, resource id) exists in the Effective Memory that was searched."""
     is_draft: Callable[[str], bool] = field(repr=False)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from client.domain.analysis import query_terms
 from client.domain.assembly import Reason
+from client.domain.embedding import QueryVectors
 from client.domain.ranking import FIELD_BOOSTS, Coverage, bm25_field, inverse_document_frequency
 from client.index import overlay
 from client.index.lexical import FieldTerms
@@ -296,3 +298,34 @@ def test_our_bm25_of_the_overlay_is_tantivys(world: World, query: str) -> None:
                 average = generation.average_lengths[place]
                 own += boost * bm25_field(counts, each.lengths[place], average, weights)
             assert own == pytest.approx(score, rel=1e-4)
+
+
+class Failing(HashingEmbedder):
+    """Fails while the words are still being searched for, which then goes on."""
+
+    def __init__(self, began: threading.Event, go_on: threading.Event) -> None:
+        super().__init__()
+        self._began, self._go_on = began, go_on
+
+    def embed_query(self, text: str) -> QueryVectors:  # noqa: ARG002 - the Protocol's
+        assert self._began.wait(10)
+        threading.Timer(0.05, self._go_on.set).start()
+        raise InterleafError(ErrorCode.SEARCH_MODEL_UNAVAILABLE)
+
+
+def test_a_search_that_fails_leaves_nobody_reading(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.index(sample())
+    began, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+    frequency = View.frequency
+
+    def slow(view: View, term: str) -> int:
+        began.set()
+        assert go_on.wait(10)
+        ended.set()
+        return frequency(view, term)
+
+    monkeypatch.setattr(View, "frequency", slow)
+    world.embedder = Failing(began, go_on)
+    with pytest.raises(InterleafError, match="model"):
+        world.search("release")
+    assert ended.is_set()
