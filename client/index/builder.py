@@ -28,7 +28,6 @@ from client.index.generation import (
     Generation,
     IndexedResource,
     IndexedUnit,
-    signature_of,
     write_units,
 )
 from client.index.lexical import FieldTerms, LexicalDocument, write_lexical
@@ -236,7 +235,7 @@ def _indexed(memory: EffectiveMemory, plan: Plan) -> dict[str, IndexedResource]:
         resource.resource_id: plan.kept.get(resource.resource_id)
         or IndexedResource(
             resource.resource_id,
-            signature_of(resource),
+            resource.signature,
             tuple(new.indexed() for new in plan.fresh[resource.resource_id]),
         )
         for resource in memory.resources

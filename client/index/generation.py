@@ -89,11 +89,6 @@ class IndexedResource:
     units: tuple[IndexedUnit, ...]
 
 
-def signature_of(resource: EffectiveResource) -> str:
-    """Return what changes whenever a resource has to be cut or embedded again."""
-    return resource.signature
-
-
 class Generation:
     """An open generation; safe to read from any thread, never changed once it is published."""
 

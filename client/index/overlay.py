@@ -22,7 +22,7 @@ from client.domain.chunking import Unit, cut, passage_of
 from client.domain.effective_memory import EffectiveMemory, EffectiveResource
 from client.domain.embedding import Embedder, PassageVectors
 from client.domain.ranking import FIELD_BOOSTS, bm25_field, inverse_document_frequency
-from client.index.generation import Generation, signature_of
+from client.index.generation import Generation
 from client.index.lexical import FieldTerms
 from client.index.vector_cache import VectorCache, passage_hash
 from shared_schema.memory import Provenance
@@ -63,7 +63,7 @@ class View:
         self._stale: set[str] = set()
         for resource_id in _suspects(generation, memory):
             resource, indexed = memory.by_id.get(resource_id), generation.resources.get(resource_id)
-            if resource and indexed and indexed.signature == signature_of(resource):
+            if resource and indexed and indexed.signature == resource.signature:
                 continue
             if resource is not None:
                 changed.append(resource)

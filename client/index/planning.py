@@ -9,7 +9,7 @@ from typing import Final
 from client.domain.analysis import holds_cjk
 from client.domain.chunking import Unit, cut, passage_of
 from client.domain.effective_memory import EffectiveMemory
-from client.index.generation import Generation, IndexedResource, IndexedUnit, signature_of
+from client.index.generation import Generation, IndexedResource, IndexedUnit
 from client.index.lexical import FieldTerms
 from client.index.vector_cache import passage_hash
 from client.index.vectors import SegmentInfo
@@ -66,7 +66,7 @@ def plan_of(
     plan = Plan(next_uid=former.manifest.next_uid if former else 0)
     for resource in memory.resources:
         before = former.resources.get(resource.resource_id) if former else None
-        if before is not None and before.signature == signature_of(resource):
+        if before is not None and before.signature == resource.signature:
             plan.kept[resource.resource_id] = before
             continue
         if before is not None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
 
+from client.disk import is_full
 from client.domain.effective_memory import EffectiveMemory
 from client.domain.embedding import Embedder
 from client.index.builder import Builder, Checkpoint
@@ -15,8 +14,6 @@ from client.index.generation import Generation
 from client.index.project_index import ProjectIndex
 from client.index.vector_cache import VectorCache
 from shared_schema.errors import ErrorCode, InterleafError
-
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class BuildStopped(Exception):  # noqa: N818 - an outcome that was asked for, not an error
@@ -130,7 +127,7 @@ class ProjectBuild:
 
 def _not_written(error: OSError, project: ProjectIndex) -> InterleafError:
     said = f"The search index cannot be written: {error.strerror}."
-    if error.errno in _FULL:
+    if is_full(error):
         return InterleafError(
             ErrorCode.STORAGE_FULL, f"{said} Free some room on the disk; it is tried again by itself."
         )

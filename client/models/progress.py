@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from threading import Event
 from typing import Any
 
+from client.disk import is_full
 from shared_schema.errors import ErrorCode, InterleafError
 
 
@@ -87,7 +87,7 @@ def storage_full(needed_bytes: int, where: object) -> InterleafError:
 
 def from_os_error(error: OSError, needed_bytes: int, where: object) -> InterleafError:
     """Turn an ``OSError`` of a preparation into an expected error."""
-    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+    if is_full(error):
         return storage_full(needed_bytes, where)
     return unavailable(
         f"The search model could not be written: {error.strerror or type(error).__name__}. "

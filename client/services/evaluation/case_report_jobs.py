@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 
 import structlog
 
+from client.disk import is_full
 from client.frugal import give_back
 from client.index.files import IndexCorruptError
 from client.services.bind_directories import find_project
@@ -188,8 +189,7 @@ def _not_built(error: OSError | IndexCorruptError) -> InterleafError:
         return InterleafError(
             ErrorCode.INTERNAL_ERROR, "The index of a frozen corpus could not be read back. Try once more."
         )
-    return InterleafError(
-        ErrorCode.STORAGE_FULL,
-        f"The index of a frozen corpus cannot be written: {error.strerror}. Free disk space or correct the "
-        "permissions, then try again.",
-    )
+    said = f"The index of a frozen corpus cannot be written: {error.strerror}."
+    if is_full(error):
+        return InterleafError(ErrorCode.STORAGE_FULL, f"{said} Free some room, then try again.")
+    return InterleafError(ErrorCode.INTERNAL_ERROR, f"{said} Check the permissions, then try again.")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from client.disk import is_full
 from client.services.evaluation.sets import CORPUS, JUDGMENTS, QUERIES
 from shared_schema.errors import ErrorCode, InterleafError
 
@@ -110,6 +110,5 @@ def _exists(path: Path) -> InterleafError:
 
 
 def _not_written(path: Path, error: OSError) -> InterleafError:
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    code = ErrorCode.STORAGE_FULL if full else ErrorCode.INVALID_ARGUMENTS
+    code = ErrorCode.STORAGE_FULL if is_full(error) else ErrorCode.INVALID_ARGUMENTS
     return InterleafError(code, f"{path} cannot be written: {error.strerror}. Name another place.")
