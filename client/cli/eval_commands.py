@@ -58,6 +58,10 @@ def run(
     both fused, and the whole. Embedding takes about 75 ms a passage and processor, once: vectors are
     kept for the next time.
     """
+    from client.frugal import one_blas_thread
+
+    # As in the daemon, so that the times are those that agents meet; before NumPy is imported.
+    one_blas_thread()
     from client.config import Settings
     from client.services.evaluation.measure_sets import measure_sets
     from client.services.evaluation.plot_sets import check_plot, plot_sets

@@ -68,7 +68,7 @@ def show_run(
 
     And why it was returned or left out. The columns: its rank by words and by meaning, its place when
     both are fused, its place after the reranker looked again, and how far it is above (+) or below (-)
-    the relevance floor. A dash: not in that list's best 100, or not looked at again.
+    the relevance floor. A dash: not among that list's candidates, or not looked at again.
     """
     found = ask("show_run", RunCall(run_id=run or _latest(project)), RunDetail)
     show(found, as_json, lambda: _print(found, every))
@@ -231,7 +231,10 @@ def _weights(trace: dict[str, Any]) -> str | None:
     alpha, again = trace.get("alpha"), trace.get("rerank_weight")
     if alpha is None or again is None:
         return None
-    return f"meaning {alpha:.0%}, words {1 - alpha:.0%}; then looking again {again:.0%} of the result"
+    said = f"meaning {alpha:.0%}, words {1 - alpha:.0%}; then looking again {again:.0%} of the result"
+    if (other := trace.get("foreign_weights")) is None:
+        return said
+    return f"{said}; for text in another script than the query's {other[0]:.0%}, then {other[1]:.0%}"
 
 
 def _reranker(name: str | None, looked_at: int, candidates: int) -> str | None:

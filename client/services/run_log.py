@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from client.domain.activation_state import EXPIRES_AFTER
+from client.domain.ranking import fusion_weight, rerank_weight
 from client.index.trace import Candidate, Trace
 from client.store.activations import ActivationStateRow, RunRow
 from client.store.unit_of_work import Store, UnitOfWork
@@ -165,6 +166,7 @@ def trace_record(trace: Trace) -> dict[str, Any]:
         "foreign_coverage": trace.foreign_coverage,
         "alpha": trace.alpha,
         "rerank_weight": trace.rerank_weight,
+        "foreign_weights": _foreign_weights(trace),
         "reranker": trace.reranker,
         "tokens": trace.tokens,
         "index_lag": trace.index_lag,
@@ -172,6 +174,13 @@ def trace_record(trace: Trace) -> dict[str, Any]:
         "selected": [trace.candidates[index].unit_key for index in trace.selected],
         "candidates": [_candidate_record(trace, candidate) for candidate in trace.candidates],
     }
+
+
+def _foreign_weights(trace: Trace) -> list[float] | None:
+    """Return ``alpha`` and ``rerank_weight`` of passages in another script than the query's."""
+    if trace.foreign_coverage is None:
+        return None
+    return [fusion_weight(trace.foreign_coverage), rerank_weight(trace.foreign_coverage)]
 
 
 def _candidate_record(trace: Trace, candidate: Candidate) -> dict[str, Any]:

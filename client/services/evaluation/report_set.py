@@ -74,7 +74,7 @@ def _answers(result: SetResult) -> dict[str, Any]:
         else None,
         "documents": round(sum(len(query.answer) for query in result.queries) / len(result.queries), 2),
         "forbidden_hits": sum(len(query.forbidden_hits) for query in result.queries),
-        "unanswerable_left_empty": f"{sum(not query.answer for query in empty)} of {len(empty)}",
+        "unanswerable_left_empty": {"empty": sum(not query.answer for query in empty), "of": len(empty)},
     }
 
 

@@ -13,6 +13,7 @@ from client.domain.embedding import Embedder, PassageVectors, QueryVectors
 from client.domain.evaluation import Difference, Judgments, Measures, difference, mean_of, measure
 from client.index.builder import Builder
 from client.index.searcher import Searcher, Snapshot
+from client.index.trace import Trace
 from client.index.vector_cache import VectorCache
 from client.services.evaluation.sets import EvaluationSet
 from client.services.evaluation.variants import B4_RERANKED, RRF, VARIANTS, answer, rankings
@@ -148,7 +149,6 @@ def run_set(
     cache: VectorCache,
     folder: Path,
     progress: Progress = no_progress,
-    searcher: Searcher | None = None,
 ) -> SetResult:
     """Index a set in the empty ``folder`` and ask all its queries, one after the other.
 
@@ -162,32 +162,18 @@ def run_set(
     builder = Builder(embedder, cache, lambda done, total: progress(INDEXING, done, total))
     generation = builder.build(memory, folder, None)
     indexing = time.perf_counter() - began
-    snapshot = Snapshot(generation, memory)
-    searcher = searcher or Searcher(cache)
-    for text in list(evaluated.queries.values())[:_WARM_UP]:
-        searcher.search(snapshot, text, embedder)
-    results: list[QueryResult] = []
+    searcher = Searcher(cache)
     reranker = ""
-    for number, (query_id, text) in enumerate(evaluated.queries.items()):
+
+    def ask(text: str) -> Trace:
+        return searcher.search(Snapshot(generation, memory), text, embedder)
+
+    for text in list(evaluated.queries.values())[:_WARM_UP]:
+        reranker = ask(text).reranker
+    results: list[QueryResult] = []
+    for number, query_id in enumerate(evaluated.queries):
         progress(SEARCHING, number, len(evaluated.queries))
-        started = time.perf_counter()
-        trace = searcher.search(snapshot, text, embedder)
-        took = (time.perf_counter() - started) * 1_000
-        reranker = trace.reranker
-        results.append(
-            QueryResult(
-                query_id,
-                text,
-                evaluated.judgments[query_id],
-                {
-                    variant: [documents[each] for each in ranked[:_KEPT]]
-                    for variant, ranked in rankings(trace).items()
-                },
-                [documents[each] for each in answer(trace)],
-                took,
-                dict(trace.latencies),
-            )
-        )
+        results.append(_asked(evaluated, query_id, documents, ask))
     progress(SEARCHING, len(evaluated.queries), len(evaluated.queries))
     return SetResult(
         evaluated.name,
@@ -197,4 +183,24 @@ def run_set(
         embedder.fingerprint,
         reranker,
         indexing,
+    )
+
+
+def _asked(
+    evaluated: EvaluationSet, query_id: str, documents: Mapping[str, str], ask: Callable[[str], Trace]
+) -> QueryResult:
+    """Ask one query; ``documents`` are the set's ids by resource id."""
+    text = evaluated.queries[query_id]
+    started = time.perf_counter()
+    trace = ask(text)
+    took = (time.perf_counter() - started) * 1_000
+    ranked = rankings(trace).items()
+    return QueryResult(
+        query_id,
+        text,
+        evaluated.judgments[query_id],
+        {variant: [documents[each] for each in ids[:_KEPT]] for variant, ids in ranked},
+        [documents[each] for each in answer(trace)],
+        took,
+        dict(trace.latencies),
     )

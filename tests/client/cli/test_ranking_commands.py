@@ -141,6 +141,17 @@ def test_a_drafts_text_is_flagged(said: Say, asked: Say, tmp_path: Path) -> None
     said("draft", "discard", "gnu.md")
 
 
+@pytest.mark.requirement("runs.readable")
+def test_a_question_in_another_script_says_how_the_rest_was_weighed(said: Say, asked: Say) -> None:
+    asked("斑马 zebra")
+    shown = " ".join(said("runs", "show").split())
+    # Of the two terms "zebra" alone can lead to text without such letters, and it is all that occurs.
+    assert "meaning 65%, words 35%; then looking again 65% of the result" in shown
+    assert "for text in another script than the query's 65%, then 65%" in shown
+    asked("zebra")
+    assert "another script" not in said("runs", "show")
+
+
 @pytest.mark.requirement("cli.json", "runs.readable")
 def test_the_json_of_a_run_keeps_its_shape(said: Say, asked: Say) -> None:
     run = asked("zebra stripes")

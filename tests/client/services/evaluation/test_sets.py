@@ -252,3 +252,5 @@ def test_a_set_of_forbidden_documents_alone_has_no_shares(
     report = report_of(run_set(only, HashingEmbedder(), cache, tmp_path / "index"))
     assert report["answers"]["with_a_right_document"] is None
     assert report["differences"] == {}
+    # It is returned, although nothing is right.
+    assert report["answers"]["unanswerable_left_empty"] == {"empty": 0, "of": 1}
