@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -62,11 +64,19 @@ def test_what_ended_a_report_is_what_its_reader_gets(world: CaseWorld) -> None:
         awaited(reports, reports.start(CALL))
     assert failed.value.code is ErrorCode.SEARCH_MODEL_PREPARING
     (world.home / "replay").touch()  # A file stands where the folder should.
-    (world.home / "replay").chmod(0o400)
     reports = reports_with(world)
-    with pytest.raises(InterleafError) as unwritten:
+    with pytest.raises(InterleafError, match="Not a directory") as unwritten:
         awaited(reports, reports.start(CALL))
-    assert unwritten.value.code is ErrorCode.STORAGE_FULL
+    assert unwritten.value.code is ErrorCode.INTERNAL_ERROR
+
+    def full(*_: object, **__: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    reports = reports_with(world, searcher=SimpleNamespace(search=full))
+    (world.home / "replay").unlink()
+    with pytest.raises(InterleafError, match="frozen corpus") as full_disk:
+        awaited(reports, reports.start(CALL))
+    assert full_disk.value.code is ErrorCode.STORAGE_FULL
     with pytest.raises(InterleafError) as unknown:
         reports.start(ReportCall(project="nothing"))
     assert unknown.value.code is ErrorCode.NOT_FOUND
