@@ -102,7 +102,7 @@ def http_page() -> str:
         "# HTTP API",
         "",
         f"Below `{API_PREFIX}`, JSON in and out, `Authorization: Bearer TOKEN`. Request and answer models",
-        "are in `shared_schema/org_contract.py`; the running server gives them as OpenAPI 3.1 at",
+        "are in `shared_schema/org_contract/`; the running server gives them as OpenAPI 3.1 at",
         f"`{API_PREFIX}/openapi.json`. Without a prefix: `GET /health`, `GET /ready`, `GET /metrics`.",
         "",
         "| Method | Path | Purpose | Request | Answer |",

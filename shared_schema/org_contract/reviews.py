@@ -1,0 +1,161 @@
+"""Reviews, decisions, merges and comments."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from shared_schema import limits
+from shared_schema.drafts import Freshness, Reconciliation
+from shared_schema.memory import Contract, ResourceState, Scope
+from shared_schema.org_contract.common import Id
+from shared_schema.org_contract.identity import Policy
+from shared_schema.org_contract.projects import Ref
+from shared_schema.reviews import Decision, ReviewStatus, RuleStatus
+
+
+class ContributionEntry(Contract):
+    """One Draft of a Project Review that shall also be offered to the Organization."""
+
+    draft_id: Id
+    path: str | None = None
+    target_id: str | None = None
+
+
+class ReviewCreate(Contract):
+    """POST /reviews: an ordered, non-empty set of Drafts of one Project and one scope."""
+
+    project_id: Id
+    scope: Scope
+    draft_ids: list[Id] = Field(min_length=1, max_length=limits.REVIEW_DRAFTS)
+    title: str = Field(min_length=1, max_length=limits.TITLE_CHARACTERS)
+    description: str = Field(default="", max_length=limits.COMMENT_CHARACTERS)
+    org_contribution: list[ContributionEntry] = Field(default_factory=list)
+
+
+class SubmitRule(Contract):
+    """One named rule that a merge must satisfy."""
+
+    rule: str
+    status: RuleStatus
+    reason: str
+
+
+class ReviewSummary(Contract):
+    """One Review in a list."""
+
+    review_id: str
+    project_id: str
+    project_name: str
+    scope: Scope
+    title: str
+    status: ReviewStatus
+    author_id: str
+    author_email: str
+    version: int
+    drafts: int
+    created_at: int
+    updated_at: int
+
+
+class ReviewPage(Contract):
+    """GET /reviews (``project_id``, ``status``, ``scope`` filter), newest first."""
+
+    reviews: list[ReviewSummary]
+    next_cursor: str | None
+
+
+class ReviewEntry(Contract):
+    """One Draft of a Review with its states; the frozen ones once the Review is final."""
+
+    draft_id: str
+    resource_id: str
+    position: int
+    freshness: Freshness
+    reconciliation: Reconciliation
+    before: ResourceState
+    after: ResourceState
+    diff: str
+    """Unified diff of the bodies, headed by the paths; of a new adaptation, against its source version."""
+
+
+class Approval(Contract):
+    """One decision of a reviewer."""
+
+    user_id: str
+    email: str
+    decision: Decision
+    comment: str
+    at: int
+    counts: bool
+    """False once the content changed after it."""
+
+
+class ReviewDetail(Contract):
+    """GET /reviews/{review_id}."""
+
+    review: ReviewSummary
+    description: str
+    entries: list[ReviewEntry]
+    result_hash: str
+    ref: Ref
+    """The target authority's ref; a merge sends it back in ``If-Match``."""
+    policy: Policy
+    rules: list[SubmitRule]
+    approvals: list[Approval]
+    comments: int
+    commit_id: str | None
+    org_contribution: list[ContributionEntry]
+    contribution_review_id: str | None = None
+    contribution_error: str | None = None
+
+
+class DecisionCreate(Contract):
+    """POST /reviews/{review_id}/decisions."""
+
+    decision: Decision
+    version: int = Field(ge=1)
+    comment: str = Field(default="", max_length=limits.COMMENT_CHARACTERS)
+
+
+class VersionBody(Contract):
+    """POST /reviews/{review_id}/merges (with ``If-Match`` of the ref) and /withdrawals."""
+
+    version: int = Field(ge=1)
+
+
+class MergeAnswer(Contract):
+    """What a merge published."""
+
+    review_id: str
+    status: ReviewStatus
+    version: int
+    commit_id: str
+    ref: Ref
+
+
+class CommentCreate(Contract):
+    """POST /reviews/{review_id}/comments; ``path`` and ``line`` anchor it to the final content."""
+
+    body: str = Field(min_length=1, max_length=limits.COMMENT_CHARACTERS)
+    draft_id: str | None = None
+    line: int | None = Field(default=None, ge=1)
+
+
+class Comment(Contract):
+    """One comment of a Review."""
+
+    comment_id: str
+    author_id: str
+    author_email: str
+    body: str
+    draft_id: str | None
+    line: int | None
+    resolved: bool
+    created_at: int
+
+
+class CommentPage(Contract):
+    """GET /reviews/{review_id}/comments, oldest first."""
+
+    comments: list[Comment]
+    next_cursor: str | None

@@ -1,0 +1,9 @@
+"""History, blame, revert and the check."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.requirements.form import R
+
+PROMISES: Final[tuple[R, ...]] = ()

@@ -1,0 +1,9 @@
+"""Reviews: comments, differences, contributions, inbox."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.requirements.form import R
+
+PROMISES: Final[tuple[R, ...]] = ()
