@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import traceback
 from typing import Final
 
 import structlog
 from flask import Flask, Response, g
 from werkzeug.exceptions import HTTPException
 
+from org_server.http.observing import new_request_id
+from org_server.logs import frames_of
 from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.org_contract import API_PREFIX, ErrorAnswer, ErrorBody
 
@@ -32,6 +33,7 @@ def install(app: Flask) -> None:
 
 def answer(error: InterleafError) -> Response:
     """Return the response that carries ``error``."""
+    g.error_code = error.code
     body = ErrorAnswer(
         error=ErrorBody(
             code=error.code.value,
@@ -44,6 +46,32 @@ def answer(error: InterleafError) -> Response:
     if error.code is ErrorCode.UNAUTHENTICATED:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
+
+
+def outside(status: int) -> tuple[bytes, list[tuple[str, str]]]:
+    """Return body and headers for what the web server refuses before the application sees it."""
+    if status >= 500 and status != 501:
+        code, message = ErrorCode.INTERNAL_ERROR, None
+    elif status == 413:
+        code, message = ErrorCode.PAYLOAD_TOO_LARGE, None
+    else:
+        code, message = ErrorCode.INVALID_ARGUMENTS, "This is no HTTP request that the server understands."
+        if status in (414, 431):
+            message = "The address or the headers are too long. Send shorter ones."
+    error, request_id = InterleafError(code, message), new_request_id()
+    _log.warning("refused_before_routing", request_id=request_id, status=status, code=code.value)
+    body = ErrorAnswer(
+        error=ErrorBody(
+            code=code.value, message=error.message, request_id=request_id, details=error.as_wire()["details"]
+        )
+    )
+    headers = [
+        ("Content-Type", "application/json"),
+        ("X-Request-ID", request_id),
+        ("X-Content-Type-Options", "nosniff"),
+        ("Cache-Control", "private, no-cache"),
+    ]
+    return body.model_dump_json().encode(), headers
 
 
 def _answer_http(error: HTTPException) -> Response:
@@ -63,11 +91,12 @@ def _answer_http(error: HTTPException) -> Response:
 
 def _answer_unexpected(error: Exception) -> Response:
     request_id = g.get("request_id", "")
-    # Where, not what: messages and local variables may hold bodies and tokens.
-    frames = [
-        f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)
-    ]
-    _log.error("unexpected_error", request_id=request_id, error=type(error).__qualname__, frames=frames[-12:])
+    _log.error(
+        "unexpected_error",
+        request_id=request_id,
+        error=type(error).__qualname__,
+        frames=frames_of(error.__traceback__),
+    )
     return answer(
         InterleafError(
             ErrorCode.INTERNAL_ERROR,

@@ -28,6 +28,7 @@ from werkzeug.datastructures import Headers
 from org_server.config import Settings
 from org_server.domain.permissions import Actor
 from org_server.http import conditional
+from org_server.services.feed_watch import FeedWatch
 from org_server.store.unit_of_work import UnitOfWorkFactory
 from shared_schema.org_contract import API_PREFIX, ErrorAnswer
 
@@ -46,8 +47,8 @@ class Call:
     settings: Settings
     request_id: str
     headers: Headers
-    waiters: threading.BoundedSemaphore
-    """One permit per long poll that this process may hold."""
+    watch: FeedWatch
+    """The long polls that this process may hold."""
     stopping: threading.Event
     """Set when the process shuts down: a long poll answers at once."""
 

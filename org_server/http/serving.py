@@ -16,13 +16,17 @@ from typing import Any, Final
 
 from flask import Flask
 from waitress import create_server, wasyncore  # type: ignore[import-untyped]  # it ships no types
+from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
+from waitress.task import ErrorTask  # type: ignore[import-untyped]
 
+from org_server.http import errors
 from org_server.http.app import STOPPING
 from shared_schema import limits
 from shared_schema.errors import ErrorCode, InterleafError
 
 GRACE_SECONDS: Final = 10.0
 _TICK_SECONDS: Final = 0.25
+_LINGER_SECONDS: Final = 0.5
 _CONNECTIONS: Final = 1_000
 _READ_BYTES: Final = 4 * limits.REQUEST_BYTES
 """What is read of a request before the connection is given up; the application refuses far less."""
@@ -55,7 +59,7 @@ def serve(app: Flask, host: str, port: int, threads: int, announce: Callable[[st
 
 
 def _listen(app: Flask, host: str, port: int, threads: int) -> Any:
-    return create_server(
+    server = create_server(
         app,
         sockets=[_bind(host, port)],
         threads=threads,
@@ -63,6 +67,25 @@ def _listen(app: Flask, host: str, port: int, threads: int) -> Any:
         connection_limit=_CONNECTIONS,
         max_request_body_size=_READ_BYTES,
     )
+    server.channel_class = _Channel
+    return server
+
+
+class _ErrorTask(ErrorTask):  # type: ignore[misc]  # waitress ships no types
+    """Answers in the contract's form what waitress refuses by itself."""
+
+    def execute(self) -> None:
+        error = self.request.error
+        body, headers = errors.outside(error.code)
+        self.status = f"{error.code} {error.reason}"
+        self.response_headers.extend(headers)
+        self.set_close_on_finish()
+        self.content_length = len(body)
+        self.write(body)
+
+
+class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress ships no types
+    error_task_class = _ErrorTask
 
 
 def _bind(host: str, port: int) -> socket.socket:
@@ -94,14 +117,29 @@ def _turn(server: Any) -> None:
 
 
 def _drain(server: Any) -> None:
-    """Take no more connections, and give those that are being answered their time."""
+    """Take no more connections, and give those that are being answered their time.
+
+    A connection that the kernel accepted already is taken, and whoever is just sending on an open
+    one gets a moment: a caller cannot know that the server was about to end.
+    """
+    while _took_one(server):
+        pass
     wasyncore.dispatcher.close(server)
-    deadline = time.monotonic() + GRACE_SECONDS
-    while _busy(server) and time.monotonic() < deadline:
+    began = time.monotonic()
+    while (_busy(server) and time.monotonic() < began + GRACE_SECONDS) or (
+        time.monotonic() < began + _LINGER_SECONDS
+    ):
         _turn(server)
+
+
+def _took_one(server: Any) -> bool:
+    before = len(server.active_channels)
+    server.handle_accept()
+    return len(server.active_channels) > before
 
 
 def _busy(server: Any) -> bool:
     return any(
-        channel.requests or channel.total_outbufs_len for channel in list(server.active_channels.values())
+        channel.requests or channel.request is not None or channel.total_outbufs_len
+        for channel in list(server.active_channels.values())
     )

@@ -1,6 +1,5 @@
 """One call that tells an installation how all its Projects stand and what happened since."""
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Final
@@ -10,6 +9,7 @@ from pydantic import Field
 from org_server.domain.change_feed import Cursor, Reader, decode_cursor
 from org_server.domain.permissions import Actor
 from org_server.services import access
+from org_server.services.feed_watch import FeedWatch
 from org_server.store.commits import ref_answer
 from org_server.store.feed import events_for, feed_head
 from org_server.store.readable import ReadableProject, readable_projects
@@ -20,8 +20,6 @@ from shared_schema.memory import Contract
 from shared_schema.org_contract import FeedEvent, ProjectHead, SyncAnswer
 
 EVENTS_PER_ANSWER: Final = 500
-POLL_SECONDS: Final = 0.25
-"""How often a long poll looks at the feed's counter."""
 _CURSOR_CHARACTERS: Final = 200
 
 
@@ -37,7 +35,7 @@ def read_feed(
     units: UnitOfWorkFactory,
     actor: Actor,
     query: SyncQuery,
-    waiters: threading.BoundedSemaphore,
+    watch: FeedWatch,
     *,
     sleep: Callable[[float], None] = time.sleep,
     monotonic: Callable[[], float] = time.monotonic,
@@ -45,10 +43,10 @@ def read_feed(
     """GET /sync: heads and events since the cursor, or None when nothing happened since (304).
 
     With ``wait`` it looks again until there is something for the caller or the time is over; when
-    all waiters of this process are taken it answers at once. No transaction is open in between.
-    Raises ``resync_required`` for a cursor of another history.
+    all places to wait of this process are taken it answers at once. No transaction is open in
+    between. Raises ``resync_required`` for a cursor of another history.
     """
-    if query.wait == 0 or query.cursor is None or not waiters.acquire(blocking=False):
+    if query.wait == 0 or query.cursor is None or not watch.enter():
         return _answer(units, actor, query.cursor)
     try:
         deadline = monotonic() + query.wait
@@ -56,27 +54,19 @@ def read_feed(
         while (answer is None or not answer.events) and monotonic() < deadline:
             # Events of others alone move the counter; the last answer still carries the cursor on.
             seen = query.cursor if answer is None else answer.cursor
-            _wait_for_movement(units, seen, deadline, sleep, monotonic)
+            number = int(seen.rpartition(".")[2])
+            watch.wait(number, _reader(units, actor), deadline, sleep=sleep, monotonic=monotonic)
             later = _answer(units, actor, seen)
             answer = answer if later is None else later
         return answer
     finally:
-        waiters.release()
+        watch.leave()
 
 
-def _wait_for_movement(
-    units: UnitOfWorkFactory,
-    cursor: str,
-    deadline: float,
-    sleep: Callable[[float], None],
-    monotonic: Callable[[], float],
-) -> None:
-    seen = int(cursor.rpartition(".")[2])
-    while (left := deadline - monotonic()) > 0:
-        sleep(min(POLL_SECONDS, left))
-        with units.read() as uow:
-            if feed_head(uow) != seen:
-                return
+def _reader(units: UnitOfWorkFactory, actor: Actor) -> Reader:
+    with units.read() as uow:
+        now = access.refresh(uow, actor)
+        return _as_reader(now, readable_projects(uow, now))
 
 
 def _answer(units: UnitOfWorkFactory, actor: Actor, cursor: str | None) -> SyncAnswer | None:
@@ -102,12 +92,15 @@ def _answer(units: UnitOfWorkFactory, actor: Actor, cursor: str | None) -> SyncA
 
 
 def _events(uow: UnitOfWork, actor: Actor, projects: list[ReadableProject], since: int) -> list[FeedEventRow]:
-    reader = Reader(
+    return events_for(uow, _as_reader(actor, projects), since, EVENTS_PER_ANSWER + 1)
+
+
+def _as_reader(actor: Actor, projects: list[ReadableProject]) -> Reader:
+    return Reader(
         user_id=actor.user_id,
         project_ids={item.project.id for item in projects},
         limited=actor.project_ids is not None,
     )
-    return events_for(uow, reader, since, EVENTS_PER_ANSWER + 1)
 
 
 def _head(item: ReadableProject) -> ProjectHead:

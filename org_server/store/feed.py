@@ -29,6 +29,15 @@ def events_for(uow: UnitOfWork, reader: Reader, after: int, limit: int) -> list[
     )
 
 
+def events_after(uow: UnitOfWork, after: int) -> list[FeedEventRow]:
+    """Return everything that happened after a number, whoever may read it."""
+    return list(
+        uow.session.exec(
+            select(FeedEventRow).where(col(FeedEventRow.seq) > after).order_by(col(FeedEventRow.seq))
+        )
+    )
+
+
 def _readable_by(reader: Reader) -> ColumnElement[bool]:
     readable = or_(
         col(FeedEventRow.project_id).is_(None),

@@ -9,8 +9,10 @@ Refs move by compare-and-swap all the same, since callers decide on what they re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import Engine
@@ -35,6 +37,8 @@ class UnitOfWork:
         self.now = now
         self._feed_seq = feed_seq
         self._org: OrgRow | None = None
+        self.emitted: list[str] = []
+        """The types of the feed events of this transaction."""
 
     @property
     def org(self) -> OrgRow:
@@ -92,6 +96,7 @@ class UnitOfWork:
         if audience == "author" and user_id is None:
             raise RuntimeError("an event for its author names the author")
         self._feed_seq += 1
+        self.emitted.append(event_type.value)
         self.session.add(
             FeedEventRow(
                 seq=self._feed_seq,
@@ -120,42 +125,87 @@ class UnitOfWork:
         )
 
 
-class UnitOfWorkFactory:
-    """Opens transactions on one database; shared by all threads."""
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """What is told of a transaction that ended; times are seconds."""
 
-    def __init__(self, engine: Engine, clock: Clock = system_clock) -> None:
+    kind: Literal["read", "write"]
+    outcome: Literal["done", "rolled_back"]
+    seconds: float
+    waited: float = 0.0
+    """Until the writers' turn was got; part of ``seconds``."""
+    events: Sequence[str] = ()
+    """The types of the feed events that were committed."""
+
+
+class UnitOfWorkFactory:
+    """Opens transactions on one database; shared by all threads.
+
+    ``observe`` is told of each transaction once it ended, whatever its end.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock = system_clock,
+        observe: Callable[[Transaction], None] = lambda _done: None,
+    ) -> None:
         self.engine = engine
         self.clock = clock
+        self._observe = observe
         self._reading = reading(engine)
         self._writing = writing(engine)
+
+    def observed(self, observe: Callable[[Transaction], None]) -> UnitOfWorkFactory:
+        """Return a factory on the same engine that tells ``observe`` instead."""
+        return UnitOfWorkFactory(self.engine, self.clock, observe)
 
     @contextmanager
     def read(self) -> Iterator[UnitOfWork]:
         """Open a transaction on one consistent state; it is rolled back at the end."""
-        with _database_errors(), Session(self._reading, expire_on_commit=False) as session:
-            # Closing ends the transaction; a rollback would empty the rows that were read, too.
-            yield UnitOfWork(session, self.clock(), None)
+        started = time.perf_counter()
+        outcome: Literal["done", "rolled_back"] = "rolled_back"
+        try:
+            with _database_errors(), Session(self._reading, expire_on_commit=False) as session:
+                # Closing ends the transaction; a rollback would empty the rows that were read, too.
+                yield UnitOfWork(session, self.clock(), None)
+                outcome = "done"
+        finally:
+            self._observe(Transaction("read", outcome, time.perf_counter() - started))
 
     @contextmanager
     def write(self) -> Iterator[UnitOfWork]:
         """Open a transaction that commits at the end, or leaves no trace when anything is raised."""
-        with _database_errors(), Session(self._writing, expire_on_commit=False) as session:
-            # FOR UPDATE is a row lock on PostgreSQL; SQLite leaves it out and has BEGIN IMMEDIATE.
-            head = session.exec(
-                select(FeedCounterRow.seq).where(col(FeedCounterRow.id) == 1).with_for_update()
-            ).one()
-            unit = UnitOfWork(session, self.clock(), head)
-            try:
-                yield unit
-                session.flush()
-                if unit.feed_head() != head:
-                    session.execute(
-                        update(FeedCounterRow).where(col(FeedCounterRow.id) == 1).values(seq=unit.feed_head())
-                    )
-                session.commit()
-            except BaseException:
-                session.rollback()
-                raise
+        started, waited = time.perf_counter(), 0.0
+        outcome: Literal["done", "rolled_back"] = "rolled_back"
+        events: Sequence[str] = ()
+        try:
+            with _database_errors(), Session(self._writing, expire_on_commit=False) as session:
+                # FOR UPDATE is a row lock on PostgreSQL; SQLite leaves it out and has BEGIN IMMEDIATE.
+                head = session.exec(
+                    select(FeedCounterRow.seq).where(col(FeedCounterRow.id) == 1).with_for_update()
+                ).one()
+                waited = time.perf_counter() - started
+                unit = UnitOfWork(session, self.clock(), head)
+                try:
+                    yield unit
+                    _commit(unit, head)
+                except BaseException:
+                    session.rollback()
+                    raise
+            outcome, events = "done", unit.emitted
+        finally:
+            self._observe(Transaction("write", outcome, time.perf_counter() - started, waited, events))
+
+
+def _commit(unit: UnitOfWork, head: int) -> None:
+    """Commit, with the feed's new head where events were emitted after ``head``."""
+    unit.session.flush()
+    if unit.feed_head() != head:
+        unit.session.execute(
+            update(FeedCounterRow).where(col(FeedCounterRow.id) == 1).values(seq=unit.feed_head())
+        )
+    unit.session.commit()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from sqlmodel import col, select
 from org_server.config import Settings
 from org_server.domain.change_feed import Reader, may_read
 from org_server.services import read_feed as read_feed_module
+from org_server.services.feed_watch import FeedWatch
 from org_server.store.feed import events_for
 from org_server.store.tables import FeedEventRow
 from org_server.wiring import build_app
@@ -197,6 +198,10 @@ def test_a_reader_among_many_writers_sees_every_event_once_and_in_order(team: Te
     assert len({review for _, review in seen}) == writers * each
 
 
+def team_watch(team: Team) -> FeedWatch:
+    return FeedWatch(team.server.units, 1)
+
+
 class Waiting:
     """A long poll with a clock that only the poll's own sleeping moves."""
 
@@ -212,14 +217,14 @@ class Waiting:
         if (action := self.during.pop(self.slept, None)) is not None:
             action()
 
-    def poll(self, cursor: str, waiters: threading.BoundedSemaphore, wait: int = 5) -> SyncAnswer | None:
+    def poll(self, cursor: str, watch: FeedWatch, wait: int = 5) -> SyncAnswer | None:
         actor = self._team.mia.actor()
         query = read_feed_module.SyncQuery(cursor=cursor, wait=wait)
         return read_feed_module.read_feed(
             self._team.server.units,
             actor,
             query,
-            waiters,
+            watch,
             sleep=self.sleep,
             monotonic=lambda: self.now,
         )
@@ -232,7 +237,7 @@ def test_a_long_poll_ends_with_the_first_event_for_the_caller(team: Team) -> Non
         2: lambda: team.rob.create(team.project, "unseen.md"),
         5: lambda: team.mia.create(team.project, "seen.md"),
     }
-    answer = waiting.poll(team.mia.cursor(), threading.BoundedSemaphore(1))
+    answer = waiting.poll(team.mia.cursor(), team_watch(team))
     assert answer is not None
     assert [event.type for event in answer.events] == ["draft.created"]
     assert waiting.slept == 5
@@ -241,21 +246,24 @@ def test_a_long_poll_ends_with_the_first_event_for_the_caller(team: Team) -> Non
 @pytest.mark.requirement("sync.long_poll")
 def test_a_long_poll_ends_with_nothing_when_its_time_is_over(team: Team) -> None:
     waiting = Waiting(team)
-    assert waiting.poll(team.mia.cursor(), threading.BoundedSemaphore(1), wait=2) is None
+    assert waiting.poll(team.mia.cursor(), team_watch(team), wait=2) is None
     assert waiting.now == pytest.approx(2.0)
 
 
 @pytest.mark.requirement("sync.long_poll")
 def test_over_the_number_of_waiters_the_answer_comes_at_once(team: Team) -> None:
-    waiters = threading.BoundedSemaphore(1)
+    told: list[int] = []
+    watch = FeedWatch(team.server.units, 1, told.append)
     waiting = Waiting(team)
     cursor = team.mia.cursor()
-    with waiters:
-        assert waiting.poll(cursor, waiters) is None
-        assert waiting.slept == 0
-    waiting.poll(cursor, waiters, wait=1)
+    assert watch.enter()
+    assert waiting.poll(cursor, watch) is None
+    assert waiting.slept == 0
+    watch.leave()
+    waiting.poll(cursor, watch, wait=1)
     assert waiting.slept > 0
-    assert waiters.acquire(blocking=False), "a poll that ended gives its place back"
+    assert watch.enter(), "a poll that ended gives its place back"
+    assert told == [1, 0, -1, 1, -1, 1]
 
 
 def test_a_server_without_places_to_wait_answers_at_once(team: Team) -> None:

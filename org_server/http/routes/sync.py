@@ -35,7 +35,7 @@ def read(call: Call, query: SyncQuery) -> Answer | Response:
         # A process that stops has no time left, so whoever waits is answered before it ends.
         return math.inf if call.stopping.is_set() else time.monotonic()
 
-    answer = read_feed(call.units, call.actor, query, call.waiters, monotonic=monotonic)
+    answer = read_feed(call.units, call.actor, query, call.watch, monotonic=monotonic)
     if answer is None:
         return Response(status=304, headers={"ETag": f'"{query.cursor}"'})
     return Answer(answer, etag=f'"{answer.cursor}"')
