@@ -113,8 +113,10 @@ def _plan_org(uow: UnitOfWork, review: ReviewRow, views: Sequence[DraftView]) ->
     found = find_clashes(uow, uow.org.id, wanted, touched)
     clashes = {resource_id: Clash(wanted[resource_id], holder) for resource_id, holder in found.items()}
     effects = []
-    for project in _touched_projects(uow, review.project_id, views):
-        effect = _project_effect(uow, project, views, carries=project.id == review.project_id)
+    # What a contribution creates came from the carrying Project, which has it already as its own.
+    carrier = review.project_id if review.contribution_of is None else None
+    for project in _touched_projects(uow, carrier, views):
+        effect = _project_effect(uow, project, views, carries=project.id == carrier)
         paths = {resource_id: state.path for resource_id, state in effect.show.items()}
         for resource_id, holder in find_clashes(uow, project.id, paths, effect.hide).items():
             clashes.setdefault(resource_id, Clash(paths[resource_id], holder, project.id))
@@ -122,10 +124,10 @@ def _plan_org(uow: UnitOfWork, review: ReviewRow, views: Sequence[DraftView]) ->
     return MergePlan(changes, effects, clashes)
 
 
-def _touched_projects(uow: UnitOfWork, carrier: str, views: Sequence[DraftView]) -> list[ProjectRow]:
+def _touched_projects(uow: UnitOfWork, carrier: str | None, views: Sequence[DraftView]) -> list[ProjectRow]:
     """Return every Project that selects a touched resource, and the carrier of a new one, by id."""
     ids: set[str] = set()
-    if any(not view.current.exists for view in views):
+    if carrier is not None and any(not view.current.exists for view in views):
         ids.add(carrier)
     for batch in batches(view.row.resource_id for view in views):
         ids.update(

@@ -9,6 +9,7 @@ from org_server.domain.reviews import ReviewEvent, require_active, transition
 from org_server.domain.submit_rules import judge, require_mergeable
 from org_server.domain.view_changes import hide_reference, show_reference
 from org_server.services import access
+from org_server.services.contribute import contribute_after_merge
 from org_server.services.decide_review import record_decision
 from org_server.services.merge_plan import ProjectEffect
 from org_server.services.publish import publish_commit
@@ -30,7 +31,8 @@ def merge_review(
 
     From ``open`` it approves and merges. Drafts that are behind only because other resources moved
     are rebased here: their results stay the same. Raises ``review_closed``, ``version_conflict``,
-    ``precondition_failed``, and the code of the first submit rule that is not satisfied.
+    ``precondition_failed``, and the code of the first submit rule that is not satisfied. An Org
+    contribution follows in a transaction of its own; whatever becomes of it, the merge stands.
     """
     with units.write() as uow:
         review = get_review(uow, review_id)
@@ -48,13 +50,17 @@ def merge_review(
         for effect in found.plan.effects:
             _carry_out(uow, effect, commit, review.author_id)
         _finish(uow, found, commit, actor)
-        return MergeAnswer(
+        answer = MergeAnswer(
             review_id=review.id,
             status=ReviewStatus(review.status),
             version=review.version,
             commit_id=commit.commit_id,
             ref=ref_answer(uow, review.owner),
         )
+        contributes = review.contribution is not None
+    if contributes:
+        contribute_after_merge(units, actor, review_id)
+    return answer
 
 
 def _finish(uow: UnitOfWork, found: OpenReview, commit: CommitRow, actor: Actor) -> None:

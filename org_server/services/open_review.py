@@ -1,27 +1,30 @@
 """Submitting Drafts: an ordered, non-empty set of one author, one Project and one scope."""
 
 from collections.abc import Sequence
+from typing import Any
 
+from org_server.domain.contributions import Contribution, record_entries, require_targets
 from org_server.domain.permissions import Action, Actor
 from org_server.services import access
 from org_server.services.draft_views import view_drafts
 from org_server.services.read_reviews import detail
-from org_server.services.review_content import result_hash_of
-from org_server.store.drafts import get_drafts, owner_of
-from org_server.store.tables import DraftRow, ReviewDraftRow, ReviewRow
+from org_server.services.review_content import begin, result_hash_of
+from org_server.store.drafts import get_drafts, owner_of, state_of_draft
+from org_server.store.tables import DraftRow, ReviewRow
 from org_server.store.unit_of_work import UnitOfWork, UnitOfWorkFactory
+from org_server.store.versions import current_versions
 from shared_schema import ids
 from shared_schema.drafts import DraftStatus
 from shared_schema.errors import ErrorCode, InterleafError
-from shared_schema.org_contract import FeedEventType, ReviewCreate, ReviewDetail
+from shared_schema.org_contract import ReviewCreate, ReviewDetail
 
 
 def open_review(units: UnitOfWorkFactory, actor: Actor, request: ReviewCreate) -> ReviewDetail:
     """POST /reviews: the Drafts become ``submitted``, in the order given.
 
     Raises ``draft_not_found`` for Drafts that are unknown or another author's, ``draft_not_open``,
-    ``draft_empty``, and ``invalid_arguments`` for Drafts of another Project or scope, for two
-    Drafts of one resource, and for an Org contribution, which this server does not carry out.
+    ``draft_empty``, ``invalid_arguments`` for Drafts of another Project or scope, for two Drafts of
+    one resource, and for an Org contribution that cannot be, and ``invalid_path``.
     """
     with units.write() as uow:
         seen = access.require_project(uow, actor, Action.DRAFT_WRITE, request.project_id)
@@ -36,37 +39,24 @@ def open_review(units: UnitOfWorkFactory, actor: Actor, request: ReviewCreate) -
             description=request.description,
             author_id=actor.user_id,
             result_hash=result_hash_of(uow, drafts),
+            contribution=_wish(uow, request, drafts),
             created_at=uow.now,
             updated_at=uow.now,
         )
-        uow.add(review)
-        for position, draft in enumerate(drafts):
-            uow.add(ReviewDraftRow(review_id=review.id, draft_id=draft.id, position=position))
-            _submit(uow, draft, review)
-        uow.emit(FeedEventType.REVIEW_OPENED, project_id=review.project_id, review_id=review.id)
-        uow.audit(actor.user_id, "review.opened", review.id, {"draft_ids": request.draft_ids})
-        uow.session.flush()
+        begin(uow, review, drafts, actor.user_id)
         return detail(uow, review, seen.project)
 
 
-def _submit(uow: UnitOfWork, draft: DraftRow, review: ReviewRow) -> None:
-    draft.status = DraftStatus.SUBMITTED.value
-    draft.review_id = review.id
-    draft.updated_at = uow.now
-    uow.session.add(draft)
-    uow.emit(
-        FeedEventType.DRAFT_SUBMITTED,
-        project_id=draft.project_id,
-        user_id=draft.author_id,
-        draft_id=draft.id,
-        review_id=review.id,
-        resource_id=draft.resource_id,
-    )
+def _wish(uow: UnitOfWork, request: ReviewCreate, drafts: Sequence[DraftRow]) -> dict[str, Any] | None:
+    states = {draft.id: state_of_draft(draft) for draft in drafts}
+    entries = record_entries(request.scope, request.org_contribution, states)
+    targets = [entry.target_id for entry in entries if entry.target_id is not None]
+    rows = current_versions(uow, uow.org.id, targets)
+    require_targets(entries, {each for each, row in rows.items() if not row.removed})
+    return Contribution(entries).as_json() if entries else None
 
 
 def _check_request(request: ReviewCreate) -> None:
-    if request.org_contribution:
-        raise _invalid("org_contribution", "is not supported by this server; open an Org Review instead")
     if len(set(request.draft_ids)) != len(request.draft_ids):
         raise _invalid("draft_ids", "names a Draft twice")
     if not request.title.strip():

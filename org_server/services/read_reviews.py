@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
+from org_server.domain.contributions import Contribution
 from org_server.domain.permissions import Action, Actor
 from org_server.domain.states import HashedState
 from org_server.domain.submit_rules import counted_approvers, judge
@@ -82,6 +83,7 @@ def detail(uow: UnitOfWork, review: ReviewRow, project: ProjectRow) -> ReviewDet
     else:
         found = examine(uow, review, project)
         policy, rules, counted, entries = _present(found)
+    wish = None if review.contribution is None else Contribution.from_json(review.contribution)
     return ReviewDetail(
         review=summarise(uow, [review], {project.id: project.name})[0],
         description=review.description,
@@ -93,7 +95,11 @@ def detail(uow: UnitOfWork, review: ReviewRow, project: ProjectRow) -> ReviewDet
         approvals=_approvals(uow, review, counted),
         comments=count_comments(uow, review.id),
         commit_id=review.commit_id,
-        org_contribution=[],
+        org_contribution=[] if wish is None else list(wish.entries),
+        contribution_review_id=None if wish is None else wish.review_id,
+        contribution_error_code=None if wish is None else wish.error_code,
+        contribution_error=None if wish is None else wish.error,
+        contribution_of=review.contribution_of,
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlmodel import col, delete
 
+from org_server.domain.contributions import Contribution
 from org_server.domain.reviews import ReviewEvent, transition
 from org_server.services.draft_views import DraftView, texts_of, view_drafts
 from org_server.store.drafts import state_of_draft
@@ -24,6 +25,28 @@ def result_hash_of(uow: UnitOfWork, drafts: Sequence[DraftRow]) -> str:
     return review_result_hash(
         (draft.resource_id, state.with_body(texts)) for draft, state in zip(drafts, states, strict=True)
     )
+
+
+def begin(uow: UnitOfWork, review: ReviewRow, drafts: Sequence[DraftRow], actor_id: str | None) -> None:
+    """Insert a Review of these open Drafts, which are submitted from now on."""
+    uow.add(review)
+    for position, draft in enumerate(drafts):
+        uow.add(ReviewDraftRow(review_id=review.id, draft_id=draft.id, position=position))
+        draft.status = DraftStatus.SUBMITTED.value
+        draft.review_id = review.id
+        draft.updated_at = uow.now
+        uow.session.add(draft)
+        uow.emit(
+            FeedEventType.DRAFT_SUBMITTED,
+            project_id=draft.project_id,
+            user_id=draft.author_id,
+            draft_id=draft.id,
+            review_id=review.id,
+            resource_id=draft.resource_id,
+        )
+    uow.emit(FeedEventType.REVIEW_OPENED, project_id=review.project_id, review_id=review.id)
+    uow.audit(actor_id, "review.opened", review.id, {"draft_ids": [draft.id for draft in drafts]})
+    uow.session.flush()
 
 
 def content_changed(uow: UnitOfWork, review_id: str, actor_id: str) -> None:
@@ -57,6 +80,9 @@ def drop_draft(uow: UnitOfWork, draft: DraftRow) -> None:
                 col(ReviewDraftRow.review_id) == review.id, col(ReviewDraftRow.draft_id) == draft.id
             )
         )
+        if review.contribution is not None:
+            left = Contribution.from_json(review.contribution).without(draft.id)
+            review.contribution = None if left is None else left.as_json()
         content_changed(uow, review.id, draft.author_id)
     else:
         close(uow, review, ReviewEvent.WITHDRAW, draft.author_id, [])

@@ -14,11 +14,15 @@ from shared_schema.reviews import Decision, ReviewStatus, RuleStatus
 
 
 class ContributionEntry(Contract):
-    """One Draft of a Project Review that shall also be offered to the Organization."""
+    """One Draft of a Project Review that shall also be offered to the Organization.
+
+    As a change of the Org resource ``target_id``, else as a new one at ``path`` (default: the
+    Draft's own). An adaptation without either is offered to its Org source.
+    """
 
     draft_id: Id
-    path: str | None = None
-    target_id: str | None = None
+    path: str | None = Field(default=None, max_length=limits.IDENTIFIER_CHARACTERS)
+    target_id: Id | None = None
 
 
 class ReviewCreate(Contract):
@@ -29,7 +33,8 @@ class ReviewCreate(Contract):
     draft_ids: list[Id] = Field(min_length=1, max_length=limits.REVIEW_DRAFTS)
     title: str = Field(min_length=1, max_length=limits.TITLE_CHARACTERS)
     description: str = Field(default="", max_length=limits.COMMENT_CHARACTERS)
-    org_contribution: list[ContributionEntry] = Field(default_factory=list)
+    org_contribution: list[ContributionEntry] = Field(default_factory=list, max_length=limits.REVIEW_DRAFTS)
+    """Of a Project Review: what is offered to the Organization once it is merged."""
 
 
 class SubmitRule(Contract):
@@ -106,7 +111,12 @@ class ReviewDetail(Contract):
     commit_id: str | None
     org_contribution: list[ContributionEntry]
     contribution_review_id: str | None = None
+    """The Org Review that offers what this Project Review published, once there is one."""
+    contribution_error_code: str | None = None
     contribution_error: str | None = None
+    """Why there is none after the merge; without any reason it was not tried to the end yet."""
+    contribution_of: str | None = None
+    """Of such an Org Review: the Project Review whose content it offers."""
 
 
 class DecisionCreate(Contract):

@@ -134,14 +134,15 @@ class Person:
         """Upload a delete Draft of a published resource."""
         return self.append(self.new_draft(project_id, resource_id=resource_id, **header), "delete")
 
-    def submit(self, *drafts: DraftHandle, title: str = "Change") -> dict[str, Any]:
-        """Open a Review of these Drafts."""
+    def submit(self, *drafts: DraftHandle, title: str = "Change", **fields: Any) -> dict[str, Any]:
+        """Open a Review of these Drafts; ``fields`` are further ones of the request."""
         first = drafts[0].header
         body = {
             "project_id": first["project_id"],
             "scope": first["scope"],
             "draft_ids": [draft.draft_id for draft in drafts],
             "title": title,
+            **fields,
         }
         found: dict[str, Any] = succeeded(self.post("/reviews", body)).json()
         return found

@@ -64,11 +64,6 @@ def test_a_review_takes_only_open_changing_drafts_of_its_author_project_and_scop
         (attempt(), "invalid_arguments", 400),
         (attempt(mine.draft_id, title=" "), "invalid_arguments", 400),
         (attempt(empty.draft_id), "draft_empty", 409),
-        (
-            attempt(mine.draft_id, org_contribution=[{"draft_id": mine.draft_id}]),
-            "invalid_arguments",
-            400,
-        ),
     ]
     for body, code, status in reviews:
         refused(team.mia.post("/reviews", body), code, status)

@@ -6,4 +6,11 @@ from typing import Final
 
 from tests.requirements.form import R
 
-PROMISES: Final[tuple[R, ...]] = ()
+PROMISES: Final[tuple[R, ...]] = (
+    R("contribution.checked", "a contribution that cannot be is refused when it is submitted", "domain"),
+    R("contribution.published", "what a merge published is offered as one Org Review", "domain"),
+    R("contribution.not_selected", "a contributed resource is not selected for its Project", "domain"),
+    R("contribution.failure", "a failed contribution is recorded and leaves the merge alone", "domain"),
+    R("contribution.retry", "a failed contribution can be tried again by those with the right", "domain"),
+    R("contribution.once", "many tries at once make one Org Review", "domain"),
+)

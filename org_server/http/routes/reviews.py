@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from org_server.http.openapi import Answer, Call, RouteTable
-from org_server.services import comment_review, decide_review, merge_review, open_review, read_reviews
+from org_server.services import (
+    comment_review,
+    contribute,
+    decide_review,
+    merge_review,
+    open_review,
+    read_reviews,
+)
 from org_server.services.pages import PageQuery
 from shared_schema.org_contract import (
     Comment,
@@ -90,6 +97,17 @@ def merge(call: Call, review_id: str, body: VersionBody) -> MergeAnswer:
 def withdraw(call: Call, review_id: str, body: VersionBody) -> ReviewDetail:
     """Withdraw a Review of the caller."""
     return decide_review.withdraw_review(call.units, call.actor, review_id, body)
+
+
+@routes.route(
+    "POST",
+    "/reviews/<review_id>/org-contribution",
+    answer=ReviewDetail,
+    summary="Try a merged Review's Org contribution again; answers its one Org Review.",
+)
+def retry_contribution(call: Call, review_id: str) -> ReviewDetail:
+    """Retry the Org contribution."""
+    return contribute.retry_contribution(call.units, call.actor, review_id)
 
 
 @routes.route(
