@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -66,15 +68,14 @@ class SubmitDrafts:
         if client is None:
             raise InterleafError(ErrorCode.SIGNED_OUT)
         title = call.title or default_title(drafts)
-        detail = client.create_review(
-            ReviewCreate(
-                project_id=drafts[0].project_id,
-                scope=drafts[0].scope,
-                draft_ids=names,
-                title=title,
-                description=call.description,
-            )
+        wanted = ReviewCreate(
+            project_id=drafts[0].project_id,
+            scope=drafts[0].scope,
+            draft_ids=names,
+            title=title,
+            description=call.description,
         )
+        detail = client.create_review(wanted, submission_key(wanted, drafts))
         review_id = detail.review.review_id
         with self._store.write() as uow:
             for name in names:
@@ -157,6 +158,16 @@ class SubmitDrafts:
             if row.cause is ParkingCause.ACCESS_LOST:
                 raise InterleafError(ErrorCode.PROJECT_ACCESS_LOST)
         return any(row.sync_status is not SyncStatus.SYNCED for row in rows)
+
+
+def submission_key(wanted: ReviewCreate, drafts: Sequence[LocalDraft]) -> str:
+    """Return what makes this submission the same one when its answer was lost and it comes again.
+
+    A Draft that came back from a Review, or was edited, was touched since: that is another one.
+    """
+    touched = [[draft.next_ordinal, draft.updated_at] for draft in drafts]
+    text = json.dumps([wanted.model_dump(mode="json"), touched], sort_keys=True)
+    return f"submit-{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def default_title(drafts: Sequence[LocalDraft]) -> str:

@@ -1,7 +1,7 @@
 """Every route of the Organization server's API as a typed method.
 
-Lists come as iterators that walk all pages. Errors: see `org_http`. Reads, uploads, discards and the
-selection are safe to repeat and are tried again in a short burst; other writes are sent once.
+Lists come as iterators that walk all pages. Errors: see `org_http`. Reads, uploads and whatever takes
+an ``Idempotency-Key`` are tried again in a short burst; other writes are sent once.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class OrgClient(OrgHttp):
 
     def create_user(self, body: api.UserCreate) -> api.User:
         """Add a user."""
-        return self.send("POST", "/admin/users", api.User, body)
+        return self.act("/admin/users", api.User, body)
 
     def change_user(self, user_id: str, body: api.UserChange, version: int) -> api.User:
         """Change a role, disable or enable."""
@@ -61,7 +61,7 @@ class OrgClient(OrgHttp):
 
     def issue_token(self, body: api.TokenCreate) -> api.TokenIssued:
         """Issue a token; only this answer holds its secret."""
-        return self.send("POST", "/admin/tokens", api.TokenIssued, body)
+        return self.act("/admin/tokens", api.TokenIssued, body)
 
     def revoke_token(self, token_id: str) -> None:
         """Revoke a token."""
@@ -91,7 +91,7 @@ class OrgClient(OrgHttp):
 
     def create_project(self, body: api.ProjectCreate) -> api.Project:
         """Create a Project; the caller becomes its owner."""
-        return self.send("POST", "/projects", api.Project, body)
+        return self.act("/projects", api.Project, body)
 
     def change_project(self, project_id: str, body: api.ProjectChange, version: int) -> api.Project:
         """Change name, guide path or policy."""
@@ -108,7 +108,7 @@ class OrgClient(OrgHttp):
 
     def add_member(self, project_id: str, body: api.MemberAdd) -> api.Member:
         """Add a member by e-mail address."""
-        return self.send("POST", _at("projects", project_id, "members"), api.Member, body)
+        return self.act(_at("projects", project_id, "members"), api.Member, body)
 
     def change_member(self, project_id: str, user_id: str, body: api.MemberChange) -> api.Member:
         """Change a member's role."""
@@ -212,23 +212,23 @@ class OrgClient(OrgHttp):
         """One Review with the states and diffs of its Drafts."""
         return self.get(_at("reviews", review_id), api.ReviewDetail)
 
-    def create_review(self, body: api.ReviewCreate) -> api.ReviewDetail:
-        """Open a Review of Drafts that the server has."""
-        return self.send("POST", "/reviews", api.ReviewDetail, body)
+    def create_review(self, body: api.ReviewCreate, key: str | None = None) -> api.ReviewDetail:
+        """Open a Review of Drafts that the server has; once, however often it is sent with one key."""
+        return self.act("/reviews", api.ReviewDetail, body, key=key)
 
     def decide(self, review_id: str, body: api.DecisionCreate) -> api.ReviewDetail:
         """Approve or reject."""
-        return self.send("POST", _at("reviews", review_id, "decisions"), api.ReviewDetail, body)
+        return self.act(_at("reviews", review_id, "decisions"), api.ReviewDetail, body)
 
     def merge(self, review_id: str, version: int, ref: api.Ref) -> api.MergeAnswer:
         """Publish, provided that Review and ref still are what was inspected."""
         body, etag = api.VersionBody(version=version), f'"{ref.commit_id or api.EMPTY_REF}"'
-        return self.send("POST", _at("reviews", review_id, "merges"), api.MergeAnswer, body, etag)
+        return self.act(_at("reviews", review_id, "merges"), api.MergeAnswer, body, if_match=etag)
 
     def withdraw(self, review_id: str, version: int) -> api.ReviewDetail:
         """Take an own Review back."""
         body = api.VersionBody(version=version)
-        return self.send("POST", _at("reviews", review_id, "withdrawals"), api.ReviewDetail, body)
+        return self.act(_at("reviews", review_id, "withdrawals"), api.ReviewDetail, body)
 
     def comments(self, review_id: str) -> Iterator[api.Comment]:
         """The comments of a Review, oldest first."""
@@ -237,7 +237,7 @@ class OrgClient(OrgHttp):
 
     def add_comment(self, review_id: str, body: api.CommentCreate) -> api.Comment:
         """Comment a Review."""
-        return self.send("POST", _at("reviews", review_id, "comments"), api.Comment, body)
+        return self.act(_at("reviews", review_id, "comments"), api.Comment, body)
 
     def _pages(
         self,

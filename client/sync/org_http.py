@@ -12,6 +12,7 @@ import ipaddress
 import socket
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
@@ -154,6 +155,25 @@ class OrgHttp:
         """Send a write, once: without an answer nobody knows whether it happened."""
         headers = {} if if_match is None else {"If-Match": if_match}
         return _parse(self._send(method, path, body=body, headers=headers), model)
+
+    def act(
+        self,
+        path: str,
+        model: type[_Model],
+        body: BaseModel | None = None,
+        *,
+        if_match: str | None = None,
+        key: str | None = None,
+    ) -> _Model:
+        """POST what must happen once; tried again within a short burst under one ``Idempotency-Key``.
+
+        ``key`` lets a later call be the same request, too; without one, this call is a request of
+        its own.
+        """
+        headers = {"Idempotency-Key": key or str(uuid.uuid4())}
+        if if_match is not None:
+            headers["If-Match"] = if_match
+        return self._burst(lambda: _parse(self._send("POST", path, body=body, headers=headers), model))
 
     def delete(self, path: str, if_match: str | None = None) -> None:
         """DELETE; what the answer holds is not looked at."""

@@ -11,14 +11,13 @@ from flask import Flask, Response, g, request
 from pydantic import BaseModel
 
 from org_server.config import Settings
-from org_server.http import auth, conditional, errors, parsing
+from org_server.http import auth, conditional, errors, parsing, repeats
 from org_server.http.metrics import Metrics
 from org_server.http.observing import observe
 from org_server.http.openapi import Answer, Call, Route, RouteTable, document
 from org_server.services.feed_watch import FeedWatch
 from org_server.store.unit_of_work import UnitOfWorkFactory
 from shared_schema import limits
-from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.org_contract import API_PREFIX
 
 STOPPING: Final = "interleaf.stopping"
@@ -40,6 +39,7 @@ def create_app(
     metrics = Metrics(version, partial(_feed_head, units))
     metrics.watch(units.engine)
     units = units.observed(metrics.transaction)
+    app.url_map.merge_slashes = False
     errors.install(app)
     observe(app, metrics)
     _add_probes(app, ready)
@@ -72,14 +72,21 @@ def _view(
         actor = auth.actor_of(request.headers, units)
         g.user_id = actor.user_id
         arguments: dict[str, Any] = dict(parts)
+        raw = b""
         if route.request is not None:
-            if request.mimetype != "application/json":
-                raise InterleafError(ErrorCode.UNSUPPORTED_MEDIA_TYPE)
-            arguments["body"] = parsing.parse_body(route.request, request.get_data(cache=False))
+            parsing.require_json(request.mimetype, request.headers.get("Content-Encoding"))
+            raw = request.get_data(cache=False)
+            arguments["body"] = parsing.parse_body(route.request, raw)
+        query = parsing.parse_query(route.query or parsing.NoQuery, request.args.items(multi=True))
         if route.query is not None:
-            arguments["query"] = parsing.parse_query(route.query, request.args.items(multi=True))
-        call = Call(actor, units, settings, g.request_id, request.headers, watch, stopping)
-        return _respond(route, route.handler(call, **arguments))
+            arguments["query"] = query
+
+        def respond(units: UnitOfWorkFactory) -> Response:
+            call = Call(actor, units, settings, g.request_id, request.headers, watch, stopping)
+            return _respond(route, route.handler(call, **arguments))
+
+        key = repeats.key_of(route, raw)
+        return respond(units) if key is None else repeats.answer_once(route, units, actor, key, respond)
 
     return view
 

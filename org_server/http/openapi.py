@@ -30,6 +30,7 @@ from org_server.domain.permissions import Actor
 from org_server.http import conditional
 from org_server.services.feed_watch import FeedWatch
 from org_server.store.unit_of_work import UnitOfWorkFactory
+from shared_schema.errors import ErrorCode
 from shared_schema.org_contract import API_PREFIX, ErrorAnswer
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -90,6 +91,12 @@ class Route:
     tagged: bool = False
     """A single object: ETag on the answer, 304 for a matching ``If-None-Match``."""
     precondition: Precondition | None = None
+    keyed: bool = False
+    """Takes an ``Idempotency-Key``."""
+    secret_id: tuple[str, ...] | None = None
+    """Where the answer holds a secret: the fields that lead to the id of what it belongs to."""
+    errors: tuple[ErrorCode, ...] = ()
+    """What it may refuse with, beyond what its form implies (`documented.errors_of`)."""
 
     @property
     def name(self) -> str:
@@ -116,8 +123,15 @@ class RouteTable:
         status: int | None = None,
         tagged: bool = False,
         precondition: Precondition | None = None,
+        keyed: bool | None = None,
+        secret_id: tuple[str, ...] | None = None,
+        errors: tuple[ErrorCode, ...] = (),
     ) -> Callable[[_F], _F]:
-        """Add the decorated handler; without ``answer`` and ``status`` it answers 204."""
+        """Add the decorated handler.
+
+        Without ``answer`` and ``status`` it answers 204; unless ``keyed`` is False, a POST takes an
+        ``Idempotency-Key``.
+        """
 
         def add(handler: _F) -> _F:
             fallback = 200 if answer is not None or media_type != "application/json" else 204
@@ -134,6 +148,9 @@ class RouteTable:
                     status or fallback,
                     tagged,
                     precondition,
+                    method == "POST" if keyed is None else keyed,
+                    secret_id,
+                    errors,
                 )
             )
             return handler

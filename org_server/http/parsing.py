@@ -14,8 +14,23 @@ from pydantic import BaseModel, ValidationError
 
 from org_server.services.validation import invalid
 from shared_schema.errors import ErrorCode, InterleafError
+from shared_schema.memory import Contract
 
 _M = TypeVar("_M", bound=BaseModel)
+
+
+class NoQuery(Contract):
+    """The query of a route that takes none."""
+
+
+def require_json(mimetype: str, encoding: str | None) -> None:
+    """Refuse a body that does not say that it is JSON as it stands: ``unsupported_media_type``."""
+    if mimetype != "application/json":
+        raise InterleafError(ErrorCode.UNSUPPORTED_MEDIA_TYPE)
+    if (encoding or "identity").strip().lower() != "identity":
+        raise InterleafError(
+            ErrorCode.UNSUPPORTED_MEDIA_TYPE, "Send the body as it is, without a Content-Encoding."
+        )
 
 
 def parse_body(model: type[_M], raw: bytes) -> _M:

@@ -54,6 +54,7 @@ def require_org(uow: UnitOfWork, actor: Actor, action: Action) -> Actor:
     """Check an action on the Organization and return the caller as it stands now."""
     now = refresh(uow, actor)
     permissions.require(now, action)
+    uow.checked.append((action.value, None))
     return now
 
 
@@ -68,4 +69,5 @@ def require_project(uow: UnitOfWork, actor: Actor, action: Action, project_id: s
         raise InterleafError(ErrorCode.NOT_FOUND, "There is no such Project, or it is not yours to see.")
     role = project_role(uow, project_id, actor.user_id)
     permissions.require(now, action, project_id=project_id, project_role=role)
+    uow.checked.append((action.value, project_id))
     return ProjectAccess(project, role, now)

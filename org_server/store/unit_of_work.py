@@ -39,6 +39,8 @@ class UnitOfWork:
         self._org: OrgRow | None = None
         self.emitted: list[str] = []
         """The types of the feed events of this transaction."""
+        self.checked: list[tuple[str, str | None]] = []
+        """What the caller was found to be allowed to: an action, and the Project that it is about."""
 
     @property
     def org(self) -> OrgRow:
@@ -113,6 +115,11 @@ class UnitOfWork:
             )
         )
         return self._feed_seq
+
+    def take_back_feed(self, head: int) -> None:
+        """Forget the events after ``head``, whose rows were rolled back."""
+        del self.emitted[len(self.emitted) - (self.feed_head() - head) :]
+        self._feed_seq = head
 
     def audit(
         self, actor_id: str | None, action: str, subject: str, data: Mapping[str, Any] | None = None
@@ -206,6 +213,30 @@ def _commit(unit: UnitOfWork, head: int) -> None:
             update(FeedCounterRow).where(col(FeedCounterRow.id) == 1).values(seq=unit.feed_head())
         )
     unit.session.commit()
+
+
+class JoinedUnits(UnitOfWorkFactory):
+    """Opens parts of a transaction that is open already: all of them commit with it, or none."""
+
+    def __init__(self, factory: UnitOfWorkFactory, uow: UnitOfWork) -> None:
+        super().__init__(factory.engine, factory.clock)
+        self._uow = uow
+
+    @contextmanager
+    def read(self) -> Iterator[UnitOfWork]:
+        """Look at the state that the transaction has come to."""
+        yield self._uow
+
+    @contextmanager
+    def write(self) -> Iterator[UnitOfWork]:
+        """Go on in the transaction; what is raised takes back this part of it."""
+        before = self._uow.feed_head()
+        try:
+            with self._uow.session.begin_nested():
+                yield self._uow
+        except BaseException:
+            self._uow.take_back_feed(before)
+            raise
 
 
 @contextmanager

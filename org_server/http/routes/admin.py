@@ -79,6 +79,7 @@ def find_tokens(call: Call, query: TokenQuery) -> TokenPage:
     request=TokenCreate,
     answer=TokenIssued,
     status=201,
+    secret_id=("info", "token_id"),
     summary="Issue a token; its secret is answered once.",
 )
 def issue_token(call: Call, body: TokenCreate) -> TokenIssued:

@@ -14,6 +14,7 @@ routes = RouteTable()
     "/drafts/<draft_id>/operations",
     request=UploadRequest,
     answer=UploadAnswer,
+    keyed=False,
     summary="Upload operations of a Draft; idempotent by installation and operation.",
 )
 def upload(call: Call, draft_id: str, body: UploadRequest) -> UploadAnswer:
@@ -49,6 +50,7 @@ def discard(call: Call, draft_id: str) -> Draft:
     "POST",
     "/drafts/<draft_id>/reconciliation",
     answer=Candidate,
+    keyed=False,
     summary="What comes of a Draft on the newest commit; changes nothing.",
 )
 def reconcile(call: Call, draft_id: str) -> Candidate:

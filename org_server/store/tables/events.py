@@ -101,4 +101,8 @@ class RepeatedRequestRow(Row, table=True):
     answer: str | None = Field(default=None, sa_type=Text)
     """The body as it was sent; null where it held a secret."""
     etag: str | None = None
+    secret_id: str | None = None
+    """The token whose secret was in the answer."""
+    checks: list[list[Any]] = Field(default_factory=list, sa_type=JSON)
+    """The access checks that were passed, each ``[action, project or null]``; a repetition has to."""
     created_at: int = Field(sa_type=BigInt)

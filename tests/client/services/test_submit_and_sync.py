@@ -6,19 +6,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
+import httpx
 import pytest
 
 from client.services.project_memory import ProjectMemory
 from client.services.read_outbox import ReadOutbox
 from client.services.submit_drafts import SubmitDrafts
 from client.services.sync_now import SyncNow
+from client.sync.org_client import OrgClient
 from client.sync.worker import SyncWorker
+from shared_schema import org_contract as api
 from shared_schema.daemon_contract import OutboxListCall, OutboxRetryCall, SubmitCall, SyncCall
 from shared_schema.drafts import OperationKind
 from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.memory import Scope
 from shared_schema.sync_status import SyncStatus
-from tests.client.sync_world import Machine, drop_request, error, merge
+from tests.client.sync_world import URL, Fault, Machine, drop_answer, drop_request, error, merge
 from tests.org_server.harness import Published, Server
 
 
@@ -236,3 +239,70 @@ def test_a_merged_draft_is_not_submitted_again(
     with pytest.raises(InterleafError) as refused:
         submit(SubmitCall(drafts=[draft.draft_id]))
     assert refused.value.code is ErrorCode.DRAFT_NOT_OPEN
+
+
+def lose_answers(machine: Machine, path: str, times: int) -> None:
+    """Let the server act, and lose so many of its answers to POSTs at ``path``."""
+    left = [times]
+
+    def fault(request: httpx.Request) -> Fault | None:
+        if request.method == "POST" and request.url.path.endswith(path) and left[0]:
+            left[0] -= 1
+            return drop_answer
+        return None
+
+    machine.network.standing = fault
+
+
+@pytest.mark.requirement("client.submit.lost_answer")
+def test_a_submission_whose_answer_was_lost_succeeds_when_it_is_made_again(
+    org: Server, machine: Machine, project: str, submit: SubmitDrafts
+) -> None:
+    draft = machine.create(project, "a.md", "# A\n")
+    lose_answers(machine, "/reviews", 1)
+    with pytest.raises(InterleafError) as lost:
+        submit(SubmitCall(drafts=[draft.draft_id]))
+    assert lost.value.code is ErrorCode.ORG_SERVER_UNAVAILABLE
+    assert machine.draft(draft.draft_id).status == "open"
+    submitted = submit(SubmitCall(drafts=[draft.draft_id]))
+    listed = org.ada.ok("GET", "/reviews")["reviews"]
+    assert [item["review_id"] for item in listed] == [submitted.review_id]
+    assert machine.draft(draft.draft_id).review_id == submitted.review_id
+    assert org.audit().count("review.opened") == 1
+
+
+@pytest.mark.requirement("client.submit.lost_answer")
+def test_a_draft_that_came_back_from_a_review_is_submitted_anew(
+    org: Server, machine: Machine, project: str, submit: SubmitDrafts
+) -> None:
+    draft = machine.create(project, "a.md", "# A\n")
+    first = submit(SubmitCall(drafts=[draft.draft_id]))
+    machine.client.withdraw(first.review_id, machine.client.review(first.review_id).review.version)
+    machine.clock.advance(1)
+    machine.settle()
+    assert machine.draft(draft.draft_id).status == "open"
+    second = submit(SubmitCall(drafts=[draft.draft_id]))
+    assert second.review_id != first.review_id
+
+
+@pytest.mark.requirement("client.repeats")
+def test_a_lost_answer_is_fetched_within_the_request_and_nothing_happens_twice(
+    org: Server, machine: Machine, project: str, submit: SubmitDrafts
+) -> None:
+    draft = machine.create(project, "a.md", "# A\n")
+    review = submit(SubmitCall(drafts=[draft.draft_id])).review_id
+    client = OrgClient(URL, machine.caller.token, transport=machine.network, sleep=lambda _seconds: None)
+    for path, send in (
+        ("/projects", lambda: client.create_project(api.ProjectCreate(name="Other"))),
+        ("/admin/users", lambda: client.create_user(api.UserCreate(email="new@example.org"))),
+        ("/members", lambda: client.add_member(project, api.MemberAdd(email="new@example.org"))),
+        ("/comments", lambda: client.add_comment(review, api.CommentCreate(body="Once."))),
+        ("/merges", lambda: client.merge(review, 1, client.review(review).ref)),
+    ):
+        lose_answers(machine, path, 2)
+        send()
+    audited = org.audit()
+    names = ("project.created", "user.added", "review.merged")
+    assert [audited.count(name) for name in names] == [2, 2, 1]
+    assert [item.body for item in client.comments(review)] == ["Once."]
+    client.close()

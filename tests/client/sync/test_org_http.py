@@ -10,7 +10,7 @@ import pytest
 from client.sync.org_client import OrgClient
 from client.sync.org_http import Interrupted, check_server_url
 from shared_schema.errors import ErrorCode, InterleafError
-from shared_schema.org_contract import ProjectCreate
+from shared_schema.org_contract import ProjectChange, ProjectCreate
 from tests.client.sync_world import URL
 
 
@@ -72,9 +72,20 @@ def test_a_hiccup_is_ridden_over_within_the_request() -> None:
 def test_a_write_that_is_not_repeatable_is_sent_once() -> None:
     client, seen = client_of(httpx.ReadError("cut"))
     with pytest.raises(InterleafError) as failed:
-        client.create_project(ProjectCreate(name="Web"))
+        client.change_project("prj_1", ProjectChange(name="Web"), 1)
     assert failed.value.code is ErrorCode.ORG_SERVER_UNAVAILABLE
     assert len(seen) == 1
+
+
+@pytest.mark.requirement("client.repeats")
+def test_what_is_made_is_sent_again_under_one_key_and_each_call_has_its_own() -> None:
+    client, seen = client_of(*[httpx.ReadError("cut"), httpx.Response(502)] * 3)
+    for _ in range(2):
+        with pytest.raises(InterleafError):
+            client.create_project(ProjectCreate(name="Web"))
+    keys = [request.headers["Idempotency-Key"] for request in seen]
+    assert len(keys) == 6
+    assert keys[0] == keys[1] == keys[2] != keys[3] == keys[4] == keys[5]
 
 
 def test_a_server_that_asks_for_patience_is_not_asked_again_at_once() -> None:

@@ -86,6 +86,8 @@ def _create_repeated_request() -> None:
         sa.Column("status", sa.Integer(), nullable=False),
         sa.Column("answer", sa.Text(), nullable=True),
         sa.Column("etag", sa.String(), nullable=True),
+        sa.Column("secret_id", sa.String(), nullable=True),
+        sa.Column("checks", sa.JSON(), nullable=False),
         sa.Column("created_at", _BigInt, nullable=False),
         sa.ForeignKeyConstraint(
             ["user_id"], ["user_account.id"], name=op.f("fk_repeated_request_user_id_user_account")
