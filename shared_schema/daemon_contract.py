@@ -296,6 +296,18 @@ class DraftChanged(Contract):
     adapts: str | None = None
 
 
+class Offer(Contract):
+    """One of the submitted Drafts that shall be offered to the Organization, too, after the merge.
+
+    As a change of the Org resource ``target_id``, else as a new one at ``path`` (default: its own);
+    an adaptation without either goes to its Org source.
+    """
+
+    draft: str
+    path: str | None = None
+    target_id: str | None = None
+
+
 class SubmitCall(Contract):
     """``submit_drafts``: pushes what is queued, then opens one Review of the Drafts, in order."""
 
@@ -304,6 +316,7 @@ class SubmitCall(Contract):
     project: str | None = None
     title: str | None = Field(default=None, max_length=limits.TITLE_CHARACTERS)
     description: str = ""
+    contribute: list[Offer] = Field(default_factory=list, max_length=limits.REVIEW_DRAFTS)
 
 
 class Submitted(Contract):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from client.cli.contributing import Contribute, offers
 from client.cli.diffing import print_diff
 from client.cli.local import ask, chosen, chosen_or_all, explained
 from client.cli.memory_commands import ResourceArgument, read_memory
@@ -185,6 +186,7 @@ def _present(call: DraftEditCall) -> tuple[str, str | None]:
     "submit",
     "interleaf draft submit drf_… --title 'Reviews wait four hours'",
     "interleaf draft submit guides/a.md guides/b.md",
+    "interleaf draft submit guides/a.md --contribute guides/a.md=shared/a.md",
 )
 def submit(
     drafts: Annotated[
@@ -197,6 +199,7 @@ def submit(
     description: Annotated[
         str, typer.Option("--description", metavar="TEXT", help="What a reviewer should know.")
     ] = "",
+    contribute: Contribute = None,
     project: InProject = None,
     as_json: Json = False,
 ) -> None:
@@ -205,9 +208,10 @@ def submit(
     They are published together, in this order, once somebody merges it. What is still queued is
     sent first.
     """
-    needs_project = any(not draft.startswith("drf_") for draft in drafts)
-    place = chosen(project) if needs_project else project
-    call = SubmitCall(drafts=drafts, project=place, title=title, description=description)
+    offered = offers(contribute)
+    named = [*drafts, *(offer.draft for offer in offered)]
+    place = chosen(project) if any(not draft.startswith("drf_") for draft in named) else project
+    call = SubmitCall(drafts=drafts, project=place, title=title, description=description, contribute=offered)
     hint = "Bring the Draft up to date with: interleaf draft edit DRAFT. Then submit again."
     with (
         busy("Sending what is queued …", as_json=as_json),

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from client.cli.contributing import contribution_facts
 from client.cli.diffing import print_diff
 from client.cli.drafts_commands import state_changes
 from client.cli.local import explained, wake
@@ -113,7 +114,13 @@ def merge(review: ReviewArgument, version: Seen = None, as_json: Json = False) -
         f"Published {count(len(detail.entries), 'change')} in {place} as commit {answer.commit_id[:12]} "
         f"(number {answer.ref.seq})."
     )
-    show(answer, as_json, lambda: say(text))
+
+    def human() -> None:
+        say(text)
+        if detail.org_contribution:
+            say(f"What became of its Org contribution: interleaf review show {review}")
+
+    show(answer, as_json, human)
 
 
 @verb(app, "withdraw", "interleaf review withdraw rev_…")
@@ -122,6 +129,21 @@ def withdraw(review: ReviewArgument, as_json: Json = False) -> None:
     with server() as org, _looked_at(review):
         detail = org.withdraw(review, org.review(review).review.version)
     _decided(detail, as_json)
+
+
+@verb(app, "contribute", "interleaf review contribute rev_…")
+def contribute(review: ReviewArgument, as_json: Json = False) -> None:
+    """Offer to the Organization again what a merged Review could not.
+
+    For its author and for those who may decide it. Where the Organization has the offer already,
+    that Review is named, so that asking twice does no harm.
+    """
+    with server() as org:
+        detail = org.contribute(review)
+    wake()
+    made = detail.review
+    text = f"Offered to the Organization in Review {made.review_id} ({made.status.value})."
+    show(detail, as_json, lambda: say(text))
 
 
 @verb(app, "comment", "interleaf review comment rev_… 'Which clusters does this hold for?'")
@@ -185,7 +207,7 @@ def _print(detail: api.ReviewDetail, comments: list[api.Comment]) -> None:
             ("Opened", moment(review.created_at)),
             ("Description", detail.description or None),
             ("Commit", detail.commit_id),
-            ("Org contribution", detail.contribution_review_id or detail.contribution_error),
+            *contribution_facts(detail),
         ]
     )
     say("\nDocuments", style="bold")

@@ -23,7 +23,7 @@ from shared_schema.daemon_contract import SubmitCall, Submitted
 from shared_schema.drafts import DraftStatus, Reconciliation
 from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.ids import is_id, is_resource_id
-from shared_schema.org_contract import ReviewCreate
+from shared_schema.org_contract import ContributionEntry, ReviewCreate
 from shared_schema.sync_status import ParkingCause, SyncStatus
 
 PUSH_SECONDS: Final = 60.0
@@ -59,7 +59,7 @@ class SubmitDrafts:
         ``invalid_arguments`` for Drafts that do not go into one Review, ``sync_incomplete`` when
         they do not reach the server, ``signed_out``, and what the server answers.
         """
-        names = self._resolve(call)
+        names, offers = self._resolve(call)
         self._checked(names)
         self._push(names)
         # A round in between may have brought the Drafts onto a newer state, or into a conflict.
@@ -74,6 +74,7 @@ class SubmitDrafts:
             draft_ids=names,
             title=title,
             description=call.description,
+            org_contribution=offers,
         )
         detail = client.create_review(wanted, submission_key(wanted, drafts))
         review_id = detail.review.review_id
@@ -87,13 +88,21 @@ class SubmitDrafts:
                     uow.drafts.put(submitted)
         return Submitted(review_id=review_id, title=detail.review.title, draft_ids=names)
 
-    def _resolve(self, call: SubmitCall) -> list[str]:
+    def _resolve(self, call: SubmitCall) -> tuple[list[str], list[ContributionEntry]]:
         with self._store.read() as uow:
             project = None if call.project is None else find_project(uow, call.project).project_id
             names = [self._find(uow, text, project) for text in call.drafts]
+            offers = [
+                ContributionEntry(
+                    draft_id=self._find(uow, offer.draft, project), path=offer.path, target_id=offer.target_id
+                )
+                for offer in call.contribute
+            ]
         if len(set(names)) != len(names):
             raise _unfit("drafts", "name the same Draft twice")
-        return names
+        if any(offer.draft_id not in names for offer in offers):
+            raise _unfit("contribute", "names a Draft that is not submitted here")
+        return names, offers
 
     def _find(self, uow: UnitOfWork, text: str, project_id: str | None) -> str:
         if is_id(text, "drf"):

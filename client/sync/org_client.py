@@ -230,6 +230,10 @@ class OrgClient(OrgHttp):
         body = api.VersionBody(version=version)
         return self.act(_at("reviews", review_id, "withdrawals"), api.ReviewDetail, body)
 
+    def contribute(self, review_id: str) -> api.ReviewDetail:
+        """Try the Org contribution of a merged Review again; returns its Org Review."""
+        return self.send("POST", _at("reviews", review_id, "org-contribution"), api.ReviewDetail)
+
     def comments(self, review_id: str) -> Iterator[api.Comment]:
         """The comments of a Review, oldest first."""
         path = _at("reviews", review_id, "comments")

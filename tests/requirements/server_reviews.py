@@ -12,5 +12,6 @@ PROMISES: Final[tuple[R, ...]] = (
     R("contribution.not_selected", "a contributed resource is not selected for its Project", "domain"),
     R("contribution.failure", "a failed contribution is recorded and leaves the merge alone", "domain"),
     R("contribution.retry", "a failed contribution can be tried again by those with the right", "domain"),
+    R("cli.contribute", "a Draft is offered to the Organization from the command line", "server"),
     R("contribution.once", "many tries at once make one Org Review", "domain"),
 )

@@ -27,7 +27,7 @@ selection list; selection add; selection remove
 draft list; draft show; draft create; draft edit; draft submit; draft discard
 outbox list; outbox retry
 review list; review show; review diff; review approve; review reject; review merge; review withdraw
-review comment
+review comment; review contribute
 mcp serve; mcp config
 guidelines set-up; guidelines use; guidelines path
 runs list; runs show; runs pin; runs unpin

@@ -16,13 +16,14 @@ from client.services.sync_now import SyncNow
 from client.sync.org_client import OrgClient
 from client.sync.worker import SyncWorker
 from shared_schema import org_contract as api
-from shared_schema.daemon_contract import OutboxListCall, OutboxRetryCall, SubmitCall, SyncCall
+from shared_schema.daemon_contract import Offer, OutboxListCall, OutboxRetryCall, SubmitCall, SyncCall
 from shared_schema.drafts import OperationKind
 from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.memory import Scope
 from shared_schema.sync_status import SyncStatus
 from tests.client.sync_world import URL, Fault, Machine, drop_answer, drop_request, error, merge
 from tests.org_server.harness import Published, Server
+from tests.org_server.people import Person
 
 
 @pytest.fixture
@@ -96,6 +97,30 @@ def test_a_deletion_is_found_by_its_former_path(
     submitted = submit(SubmitCall(drafts=["old.md"], project=project))
     assert submitted.draft_ids == [draft.draft_id]
     assert submitted.title == "Delete old.md"
+
+
+@pytest.mark.requirement("cli.contribute")
+def test_submitted_drafts_may_be_offered_to_the_organization(
+    org: Server, machine: Machine, project: str, submit: SubmitDrafts
+) -> None:
+    one, two = machine.create(project, "a.md", "# A\n"), machine.create(project, "b.md", "# B\n")
+    offers = [Offer(draft="a.md", path="shared/a.md"), Offer(draft=two.draft_id)]
+    with pytest.raises(InterleafError) as refused:
+        submit(SubmitCall(drafts=["b.md"], project=project, contribute=offers))
+    assert refused.value.code is ErrorCode.INVALID_ARGUMENTS
+    submitted = submit(SubmitCall(drafts=["a.md", "b.md"], project=project, contribute=offers))
+    there = org.ada.ok("GET", f"/reviews/{submitted.review_id}")
+    assert there["org_contribution"] == [
+        {"draft_id": one.draft_id, "path": "shared/a.md", "target_id": None},
+        {"draft_id": two.draft_id, "path": None, "target_id": None},
+    ]
+    ada = Person(org, org.ada)
+    assert ada.merge(ada.review(submitted.review_id)).status_code == 200
+    offered = org.ada.ok("GET", f"/reviews/{submitted.review_id}")["contribution_review_id"]
+    entries = org.ada.ok("GET", f"/reviews/{offered}")["entries"]
+    assert [entry["after"]["path"] for entry in entries] == ["shared/a.md", "b.md"]
+    machine.settle()
+    assert {machine.draft(each.draft_id).status for each in (one, two)} == {"merged"}
 
 
 @pytest.mark.requirement("client.submit.refused")
