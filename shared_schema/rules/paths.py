@@ -56,6 +56,15 @@ def normalise_path(raw: str) -> str:
     return path
 
 
+def allowed_character(character: str) -> bool:
+    """Tell whether a path may hold this character; ``/`` separates its segments."""
+    try:
+        _check_character(character, character)
+    except InterleafError:
+        return False
+    return True
+
+
 def path_key(path: str) -> str:
     """Return the form by which paths are compared: case-folded, in NFC.
 

@@ -5,7 +5,7 @@ Texts are kept as they came: nothing here normalises, trims or repairs.
 
 import re
 from collections.abc import Iterator
-from typing import Final, Never
+from typing import Final, NamedTuple, Never
 
 from shared_schema import limits
 from shared_schema.errors import ErrorCode, InterleafError
@@ -26,18 +26,33 @@ _BOM: Final = "\ufeff"
 _VISIBLE: Final = re.compile(r"[^\s\u200b-\u200f\u2060\ufeff]")
 
 
+class Heading(NamedTuple):
+    """A heading at the top level of a document that has text."""
+
+    level: int
+    text: str
+    """White space joined, inline markup kept, cut at 300 characters."""
+    start: int
+    """Position in the document of the first character of its first line."""
+
+
 def check_body(text: str) -> None:
     """Raise ``invalid_arguments`` unless ``text`` can be a body: not blank, at most 1 MiB of UTF-8,
     without NUL and without halves of characters (lone surrogates).
 
     ``details.fields`` is ``[{"field": "body", "problem": …}]``.
     """
-    if not _VISIBLE.search(text):
+    if is_blank(text):
         _refuse("body", "is blank; a document needs text")
     _check_characters("body", text)
     # Every character has at least one byte, so most texts are decided without encoding them.
     if len(text) > limits.BODY_BYTES or len(text.encode()) > limits.BODY_BYTES:
         _refuse("body", f"is larger than {limits.BODY_BYTES} bytes in UTF-8")
+
+
+def is_blank(text: str) -> bool:
+    """Tell whether nothing of the text can be seen."""
+    return not _VISIBLE.search(text)
 
 
 def check_description(text: str) -> None:
@@ -60,11 +75,11 @@ def title_of(body: str, path: str) -> str:
     at 300 characters.
     """
     first: str | None = None
-    for level, text in _headings(body):
-        if level == 1:
-            return text
+    for heading in headings(body):
+        if heading.level == 1:
+            return heading.text
         if first is None:
-            first = text
+            first = heading.text
     name = path.rpartition("/")[2]
     return first or name.removesuffix(".md") or name
 
@@ -84,19 +99,25 @@ def strip_front_matter(body: str) -> str:
     return body
 
 
-def _headings(body: str) -> Iterator[tuple[int, str]]:
-    """Yield level and text of every heading that has text, in order."""
+def headings(body: str) -> Iterator[Heading]:
+    """Yield every heading that has text, in order; `title_of` says what is one."""
     paragraph: list[str] = []
+    began = 0
     in_container = False
-    for line in _lines_outside_fences(strip_front_matter(body).removeprefix(_BOM)):
+    text = strip_front_matter(body)
+    offset = len(body) - len(text)
+    if text.startswith(_BOM):
+        text, offset = text[1:], offset + 1
+    for start, line in _lines_outside_fences(text):
         if not line.strip():
             paragraph, in_container = [], False
         elif atx := _ATX.match(line):
             paragraph, in_container = [], False
-            if text := _plain(_CLOSING_HASHES.sub("", atx[2] or "")):
-                yield len(atx[1]), text
+            if title := _plain(_CLOSING_HASHES.sub("", atx[2] or "")):
+                yield Heading(len(atx[1]), title, offset + start)
         elif paragraph and (underline := _SETEXT.match(line)):
-            yield (1 if underline[1][0] == "=" else 2), _plain(" ".join(paragraph))
+            level = 1 if underline[1][0] == "=" else 2
+            yield Heading(level, _plain(" ".join(paragraph)), offset + began)
             paragraph = []
         elif _CONTAINER.match(line):
             # What follows up to a blank line belongs to the quote or the list item.
@@ -104,11 +125,12 @@ def _headings(body: str) -> Iterator[tuple[int, str]]:
         elif _RULE.match(line):
             paragraph, in_container = [], False
         elif not in_container and (paragraph or not line.startswith(_INDENTED)):
+            began = began if paragraph else start
             paragraph.append(line)
 
 
-def _lines_outside_fences(text: str) -> Iterator[str]:
-    """Yield every line; a fenced code block counts as one blank line."""
+def _lines_outside_fences(text: str) -> Iterator[tuple[int, str]]:
+    """Yield every line and where it starts; a fenced code block counts as one blank line."""
     fence = ""
     for line_match in _LINE.finditer(text):
         line = line_match[1]
@@ -118,9 +140,9 @@ def _lines_outside_fences(text: str) -> Iterator[str]:
                 fence = ""
         elif match and not (match[1][0] == "`" and "`" in match[2]):
             fence = match[1]
-            yield ""
+            yield line_match.start(), ""
         else:
-            yield line
+            yield line_match.start(), line
 
 
 def _plain(text: str) -> str:

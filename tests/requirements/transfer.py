@@ -6,4 +6,14 @@ from typing import Final
 
 from tests.requirements.form import R
 
-PROMISES: Final[tuple[R, ...]] = ()
+PROMISES: Final[tuple[R, ...]] = (
+    R("transfer.exact", "an imported body is byte for byte the file's", "domain"),
+    R("transfer.split", "pieces of a split file joined together are the file", "domain"),
+    R("transfer.graph", "a graph's entities become documents, bad lines are named", "domain"),
+    R("transfer.refusals", "what cannot be a document is refused with code and reason", "domain"),
+    R("transfer.sources", "folders, vaults, files and standard input are read", "domain"),
+    R("transfer.export.folder", "an exported folder holds every text at its path", "domain"),
+    R("transfer.export.private", "an exported folder is closed to the world", "quality"),
+    R("transfer.export.safe", "an export never writes or removes outside its folder", "quality"),
+    R("transfer.description", "the front matter's description is taken, the body kept", "domain"),
+)
