@@ -40,6 +40,8 @@ from client.services.evaluation.cases import EvaluationCases
 from client.services.evaluation.export import ExportCases
 from client.services.evaluation.replay import ReplayCases
 from client.services.explain_ranking import ExplainRanking
+from client.services.export_memory import ExportMemory
+from client.services.import_drafts import ImportDrafts
 from client.services.load_memory import LoadMemory
 from client.services.project_memory import ProjectMemory
 from client.services.read_drafts import ReadDrafts
@@ -242,6 +244,8 @@ class Daemon:
             edit_drafts=EditDrafts(*writing),
             read_drafts=read_drafts,
             submit=SubmitDrafts(self.store, self.memory, self.worker, self.account.client),
+            import_drafts=ImportDrafts(*writing),
+            export_memory=ExportMemory(self.store, self.memory),
             read_memory=ReadMemory(self.store, self.memory),
             outbox=ReadOutbox(self.store, self.worker),
             runs=ReadRuns(self.store, self.run_log.flush),

@@ -43,6 +43,8 @@ from shared_schema.org_contract import Me
 from shared_schema.release import RELEASE
 from shared_schema.sync_status import ParkingCause, SyncStatus
 from shared_schema.tool_contract import Activate, Load, Store
+from shared_schema.transfer_contract import ExportCall as MemoryExportCall
+from shared_schema.transfer_contract import ExportedMemory, ImportAnswer, ImportCall
 
 AGENT_PROTOCOL: Final = 1
 """Raised with every incompatible change of what proxy and daemon say to each other."""
@@ -549,6 +551,8 @@ METHODS: Final[dict[str, tuple[type[Contract], type[Contract] | None]]] = {
     "edit_draft": (DraftEditCall, DraftChanged),
     "discard_draft": (DraftCall, DraftChanged),
     "submit_drafts": (SubmitCall, Submitted),
+    "import_drafts": (ImportCall, ImportAnswer),
+    "export_memory": (MemoryExportCall, ExportedMemory),
     "list_outbox": (OutboxListCall, Outbox),
     "retry_outbox": (OutboxRetryCall, Count),
     "sync_now": (SyncCall, SyncResult),

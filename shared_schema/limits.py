@@ -35,5 +35,8 @@ NAME_CHARACTERS: Final = 120
 """The name of an Organization, a Project or a user."""
 EMAIL_CHARACTERS: Final = 254
 
+IMPORT_DOCUMENTS: Final = 100
+"""Documents of one batch of an import."""
+
 TOOL_LIST_BYTES: Final = 4_096
 INSTRUCTIONS_CHARACTERS: Final = 3_000

@@ -33,7 +33,7 @@ PARTS: Final = (
     Part("projects", {"project": "Projects, and which directory belongs to which."}),
     Part("members", {"members": "Who belongs to a Project, and as what."}),
     Part("guidelines", {"guidelines": "The document that tells agents how to keep memory."}),
-    Part("memory", {"memory": "Read what agents see in a Project."}),
+    Part("memory", {"memory": "Read, import and export what agents see in a Project."}),
     Part("selection", {"selection": "Which Organization documents a Project uses."}),
     Part("drafts", {"draft": "Changes that are not published yet."}),
     Part("reviews", {"review": "Look at, decide and publish what was submitted."}),

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from client.cli import export_commands, import_commands
 from client.cli.local import ask, chosen
 from client.cli.options import InProject, Json
 from client.cli.output import count, facts, say, show, styled, table
@@ -55,6 +56,10 @@ def show_memory(
         sys.stdout.buffer.write((found.content or "").encode())
         return
     show(found, as_json, lambda: _print(found))
+
+
+verb(app, "import", *import_commands.EXAMPLES)(import_commands.import_memory)
+verb(app, "export", *export_commands.EXAMPLES)(export_commands.export_memory)
 
 
 def read_memory(project: str, resource: str) -> LoadedResource:

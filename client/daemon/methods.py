@@ -17,6 +17,8 @@ from client.services.evaluation.case_report_jobs import CaseReports
 from client.services.evaluation.cases import EvaluationCases
 from client.services.evaluation.export import ExportCases
 from client.services.explain_ranking import ExplainRanking
+from client.services.export_memory import ExportMemory
+from client.services.import_drafts import ImportDrafts
 from client.services.load_memory import LoadMemory
 from client.services.read_drafts import ReadDrafts
 from client.services.read_memory import ReadMemory
@@ -62,6 +64,8 @@ class Services:
     edit_drafts: EditDrafts
     read_drafts: ReadDrafts
     submit: SubmitDrafts
+    import_drafts: ImportDrafts
+    export_memory: ExportMemory
     read_memory: ReadMemory
     outbox: ReadOutbox
     runs: ReadRuns
@@ -89,6 +93,8 @@ def handlers(services: Services, request_stop: Callable[[], None]) -> dict[str, 
         "edit_draft": services.edit_drafts.edit,
         "discard_draft": services.edit_drafts.discard,
         "submit_drafts": services.submit,
+        "import_drafts": services.import_drafts,
+        "export_memory": services.export_memory,
         "list_outbox": services.outbox.list,
         "retry_outbox": services.outbox.retry,
         "sync_now": services.sync,

@@ -81,6 +81,11 @@ class FolderWriter:
         self._taken.add(resource.path, resource.resource_id)
         self._written[resource.path] = resource
 
+    def clear(self) -> None:
+        """Take away what this writer wrote, because the state that it is of is no more."""
+        for path, resource in self._written.items():
+            self._remove(path, resource.content_hash)
+
     def finish(self, manifest: Manifest) -> None:
         """Write the list, and take away what an earlier export left that is not among the documents.
 

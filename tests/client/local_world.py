@@ -12,6 +12,8 @@ from client.domain.effective_memory import EffectiveMemory, EffectiveResource
 from client.domain.local_draft import LocalDraft
 from client.domain.projection import Installed, project
 from client.services.edit_drafts import EditDrafts
+from client.services.export_memory import ExportMemory
+from client.services.import_drafts import ImportDrafts
 from client.services.load_memory import LoadMemory
 from client.services.project_memory import ProjectMemory
 from client.services.read_drafts import ReadDrafts
@@ -72,6 +74,8 @@ class LocalWorld:
         common = (self.store, self.memory, self.clock, self.new_id, self.woken.append)
         self.save = StoreDraftOperation(*common)
         self.edit = EditDrafts(*common)
+        self.imports = ImportDrafts(*common)
+        self.exports = ExportMemory(self.store, self.memory)
         self.load = LoadMemory(self.store, self.memory)
         self.drafts = ReadDrafts(self.store, self.memory)
         self.publish(resources, commit=COMMIT, seq=1)

@@ -22,7 +22,7 @@ login; logout; sync; version
 project create; project list; project show; project bind; project unbind; project bindings; project current
 members add; members list; members role; members remove
 models prepare; models status; search status; search rebuild
-memory list; memory show
+memory list; memory show; memory import; memory export
 selection list; selection add; selection remove
 draft list; draft show; draft create; draft edit; draft submit; draft discard
 outbox list; outbox retry

@@ -51,6 +51,8 @@ def handlers(world: LocalWorld) -> dict[str, Handler]:
         "create_draft": world.edit.create,
         "edit_draft": world.edit.edit,
         "discard_draft": world.edit.discard,
+        "import_drafts": world.imports,
+        "export_memory": world.exports,
         "list_runs": runs.list,
         "show_run": runs.show,
     }
