@@ -15,6 +15,7 @@ from org_server.http.routes import (
     admin,
     commits,
     drafts,
+    history,
     me,
     members,
     memories,
@@ -39,6 +40,7 @@ ROUTES: Final[tuple[RouteTable, ...]] = (
     sync.routes,
     snapshot.routes,
     commits.routes,
+    history.routes,
     admin.routes,
 )
 

@@ -6,4 +6,14 @@ from typing import Final
 
 from tests.requirements.form import R
 
-PROMISES: Final[tuple[R, ...]] = ()
+PROMISES: Final[tuple[R, ...]] = (
+    R(
+        "history.resource",
+        "a resource's history names each change, its commit and its Review",
+        "server",
+    ),
+    R("history.log", "a Project's and the Organization's commits are read newest first, in pages", "server"),
+    R("history.private", "a Review in a history is described only to those who may read it", "domain"),
+    R("blame.lines", "blame names for each line once the commit that last changed it", "server"),
+    R("blame.bounded", "a long history is followed only so far, and the answer says so", "quality"),
+)
