@@ -62,6 +62,12 @@ class LocalDraft:
         return self.status in ACTIVE_STATUSES
 
     @property
+    def discarded_here(self) -> bool:
+        """Whether it was this machine that ended it."""
+        ended = self.status is DraftStatus.DISCARDED
+        return ended and any(each.kind is OperationKind.DISCARD for each in self.operations)
+
+    @property
     def next_ordinal(self) -> int:
         """Position of the next operation."""
         return len(self.operations) + self.unread + 1

@@ -142,6 +142,11 @@ class Reoffered:
     """The server's database is another one now (a restore): what it took may be gone."""
 
 
+@dataclass(frozen=True, slots=True)
+class CarriedOver:
+    """Its Draft was published without it; it goes on in a Draft of its own, as if never sent."""
+
+
 Event = (
     Claimed
     | Accepted
@@ -155,6 +160,7 @@ Event = (
     | Restored
     | RetriedByPerson
     | Reoffered
+    | CarriedOver
 )
 
 _QUEUED, _SYNCING, _RETRYING, _SYNCED, _FAILED = (
@@ -188,6 +194,8 @@ def transition(delivery: Delivery, event: Event) -> Delivery:
         case RetriedByPerson() if status in (_FAILED, _RETRYING):
             return Delivery()
         case Reoffered() if status is _SYNCED:
+            return Delivery()
+        case CarriedOver() if status is not _SYNCED:
             return Delivery()
     if status is _SYNCING:
         return _answered(delivery, event)

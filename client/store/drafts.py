@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func, or_, select, update
 
 from client.domain.local_draft import LocalDraft
 from client.store.prepared import Prepared, prepared_insert
@@ -134,10 +134,25 @@ class DraftRepository:
 
     def cancel_operations(self, operation_ids: Iterable[str]) -> None:
         """Take operations that were never sent out of their Draft; they stay in the log."""
-        statement = update(_OPERATION).where(
-            _OPERATION.c.operation_id.in_(list(operation_ids)), _OPERATION.c.ordinal > 0
+        for operation_id in operation_ids:
+            self._connection.execute(
+                update(_OPERATION)
+                .where(_OPERATION.c.operation_id == operation_id, _OPERATION.c.ordinal > 0)
+                .values(ordinal=_below_all_of(_OPERATION.c.draft_id))
+            )
+
+    def move_operation(self, draft_id: str, operation: DraftOperation) -> None:
+        """Give an operation of the log another Draft, place and payload; who asked for it stays known."""
+        self._connection.execute(
+            update(_OPERATION)
+            .where(_OPERATION.c.operation_id == operation.operation_id)
+            .values(
+                draft_id=draft_id,
+                ordinal=operation.ordinal,
+                kind=operation.kind.value,
+                payload=operation.model_dump_json(exclude_none=True),
+            )
         )
-        self._connection.execute(statement.values(ordinal=-_OPERATION.c.ordinal))
 
     # --- rows to values -----------------------------------------------------------------
 
@@ -173,6 +188,13 @@ def _standing() -> ColumnElement[bool]:
         _DRAFT.c.status == DraftStatus.MERGED.value, _DRAFT.c.merged_seq > installed.scalar_subquery()
     )
     return and_(_DRAFT.c.project_id == bindparam("project"), or_(_ACTIVE, merged))
+
+
+def _below_all_of(draft_id: ColumnElement[str]) -> Any:
+    """A place among a Draft's cancelled operations that none has: places are given more than once."""
+    other = _OPERATION.alias()
+    lowest = select(func.min(other.c.ordinal)).where(other.c.draft_id == draft_id).scalar_subquery()
+    return func.min(lowest, 0) - 1
 
 
 _ADD = prepared_insert(_DRAFT, without=["seq"])

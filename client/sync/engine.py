@@ -24,7 +24,7 @@ from client.sync.org_client import OrgClient
 from client.sync.org_http import Interrupted
 from client.sync.pull import Puller
 from client.sync.push import Pusher
-from client.sync.rebasing import rebase_drafts
+from client.sync.rebasing import lost_rows, rebase_drafts
 from client.sync.resync import compare_drafts
 from client.sync.witness import SYNC, Witness
 from shared_schema.errors import ErrorCode, InterleafError
@@ -207,9 +207,8 @@ class SyncEngine:
             self._answered(result)
             if answer is None:
                 return
-            if cursor is None:
-                self._compare_drafts(client, answer, result)
-            self._apply(answer, result)
+            self._compare_drafts(client, answer, result, anew=cursor is None)
+            self._apply(answer, result, anew=cursor is None)
             wait = 0
             if not answer.has_more:
                 return
@@ -230,14 +229,16 @@ class SyncEngine:
         self._snapshots_wanted |= {head.project_id for head in answer.projects}
         return answer
 
-    def _compare_drafts(self, client: OrgClient, answer: SyncAnswer, result: RoundResult) -> None:
-        changed, offered = compare_drafts(self._store, client, answer, self._clock())
+    def _compare_drafts(
+        self, client: OrgClient, answer: SyncAnswer, result: RoundResult, *, anew: bool
+    ) -> None:
+        changed, offered = compare_drafts(self._store, client, answer, self._clock(), anew=anew)
         result.changed |= changed
         result.more = result.more or offered
 
-    def _apply(self, answer: SyncAnswer, result: RoundResult) -> None:
+    def _apply(self, answer: SyncAnswer, result: RoundResult, *, anew: bool) -> None:
         with self._store.write() as uow:
-            applied: Applied = apply_answer(uow, answer, self._clock())
+            applied: Applied = apply_answer(uow, answer, self._clock(), anew=anew)
         if applied.restored:
             self._snapshots_wanted |= {head.project_id for head in answer.projects}
         result.changed |= applied.changed
@@ -275,8 +276,10 @@ class SyncEngine:
     def _rebase(self, result: RoundResult) -> None:
         with self._store.read() as uow:
             projects = [project for project in uow.projects.all() if project.access]
+            lost = {row.project_id for row in lost_rows(uow)}
         for project in projects:
-            if self._rebased.get(project.project_id) == project.projection_version:
+            known = self._rebased.get(project.project_id) == project.projection_version
+            if known and project.project_id not in lost:
                 continue
             with self._store.write() as uow:
                 current = uow.projects.get(project.project_id)

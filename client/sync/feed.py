@@ -15,6 +15,7 @@ from client.store.projects import ProjectRow
 from client.store.revocation import forget_project
 from client.store.unit_of_work import UnitOfWork
 from client.sync import deliveries
+from client.sync.carrying import go_on_after
 from shared_schema.drafts import DraftStatus
 from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.memory import Scope
@@ -47,8 +48,11 @@ def check_known(answer: SyncAnswer) -> None:
             )
 
 
-def apply_answer(uow: UnitOfWork, answer: SyncAnswer, now: int) -> Applied:
-    """Apply an answer and its cursor inside the caller's transaction."""
+def apply_answer(uow: UnitOfWork, answer: SyncAnswer, now: int, *, anew: bool = False) -> Applied:
+    """Apply an answer and its cursor inside the caller's transaction.
+
+    ``anew``: it was asked for without a cursor, so nothing tells what happened in between.
+    """
     check_known(answer)
     applied = Applied()
     known = {project.project_id: project for project in uow.projects.all()}
@@ -57,7 +61,13 @@ def apply_answer(uow: UnitOfWork, answer: SyncAnswer, now: int) -> Applied:
     for head in answer.projects:
         _apply_head(uow, known.get(head.project_id), head, applied)
         before = known.get(head.project_id)
-        if state.cursor is None or before is None or not before.access or _membership_moved(answer, head):
+        if (
+            anew
+            or state.cursor is None
+            or before is None
+            or not before.access
+            or _membership_moved(answer, head)
+        ):
             deliveries.restore(uow, ParkingCause.ACCESS_LOST, now, head.project_id)
     for project_id, project in known.items():
         if project.access and project_id not in heads:
@@ -123,6 +133,7 @@ def _apply_event(
         case FeedEventType.DRAFT_DISCARDED if draft.active:
             after = replace(draft, status=DraftStatus.DISCARDED)
     _put(uow, draft, after, now, applied)
+    go_on_after(uow, after, event.draft_ordinal, now)
 
 
 def merged(
@@ -160,6 +171,7 @@ def apply_remote_draft(
         after = replace(draft, status=remote.status, review_id=remote.review_id)
     applied = Applied()
     _put(uow, draft, after, now, applied)
+    go_on_after(uow, after, remote.last_ordinal, now)
     return applied
 
 

@@ -202,8 +202,9 @@ class Pusher:
         self._witness.saw(batch.draft.draft_id, good=True)
         if self._reoffered(batch, error):
             return False
-        if error.code is ErrorCode.COMMIT_UNKNOWN:
-            # The server was restored: the next pull brings another base.
+        if error.code is ErrorCode.COMMIT_UNKNOWN or self._merged_meanwhile(batch, error):
+            # The server was restored: the next pull brings another base. Or the Draft was published
+            # before these came: the feed tells how far, and the others go on in a Draft of their own.
             due = self._clock() + delay_ms(self._wait, batch.rows[0].attempts, rng=self._rng)
             self._record(batch, [Unanswered(problem, due)] * len(batch.rows))
             return False
@@ -219,6 +220,12 @@ class Pusher:
         report.failed += 1
         # Requests take effect as a whole, so those before the culprit have not been taken yet.
         return culprit is not batch.rows[0]
+
+    def _merged_meanwhile(self, batch: _Batch, error: InterleafError) -> bool:
+        with self._store.read() as uow:
+            draft = uow.drafts.get(batch.draft.draft_id)
+        merged = error.details.get("status") == DraftStatus.MERGED.value
+        return error.code is ErrorCode.DRAFT_NOT_OPEN and merged and draft is not None and draft.active
 
     def _reoffered(self, batch: _Batch, error: InterleafError) -> bool:
         """After a restore the server may miss what it took: queue it again, in front of the batch."""
@@ -249,10 +256,16 @@ class Pusher:
     def _end_discarded(self, client: OrgClient, report: PushReport) -> None:
         """A discard behind an operation that the server refused cannot wait for it: end the Draft."""
         with self._store.read() as uow:
-            failed = {row.draft_id for row in uow.outbox.with_status(SyncStatus.FAILED)}
-            drafts = [draft for name in sorted(failed) if (draft := uow.drafts.get(name)) is not None]
+            stuck = {row.draft_id for row in uow.outbox.with_status(SyncStatus.FAILED)}
+            stuck |= {
+                row.draft_id
+                for row in uow.outbox.with_status(SyncStatus.RETRYING)
+                if row.error_code == ErrorCode.COMMIT_UNKNOWN and row.cause is None
+            }
+            drafts = [draft for name in sorted(stuck) if (draft := uow.drafts.get(name)) is not None]
         for draft in drafts:
-            if draft.status is not DraftStatus.DISCARDED:
+            # What was discarded elsewhere does not take away what was written here: that stays to read.
+            if not draft.discarded_here:
                 continue
             try:
                 client.discard_draft(draft.draft_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from client.domain.local_draft import BrokenDraft, LocalDraft
 from client.domain.rebase import (
@@ -16,13 +17,18 @@ from client.domain.rebase import (
     current_of,
     decide_rebase,
 )
+from client.domain.refounding import Ground, refound
 from client.store.outbox import OutboxRow
 from client.store.projects import ProjectRow
 from client.store.unit_of_work import UnitOfWork
 from shared_schema.drafts import DraftOperation, OperationKind, Reconciliation
+from shared_schema.errors import ErrorCode
 from shared_schema.ids import new_id
 from shared_schema.rules.paths import PathSet
 from shared_schema.sync_status import SyncStatus
+
+_LOST_AFTER: Final = 3
+"""So many answers that a commit is unknown, with pulls in between: it does not come back."""
 
 
 def rebase_drafts(uow: UnitOfWork, project: ProjectRow, now: int) -> tuple[bool, bool]:
@@ -35,7 +41,7 @@ def rebase_drafts(uow: UnitOfWork, project: ProjectRow, now: int) -> tuple[bool,
     if not project.access or project.snapshot_at is None or project.installed_seq > project.head_seq:
         return False, False
     paths: PathSet | None = None
-    changed = uploads = False
+    changed = uploads = refound_lost(uow, project, now)
     for draft in uow.drafts.list(project.project_id, active_only=True):
         published = uow.published.get(project.project_id, draft.resource_id)
         current, commit = current_of(draft.scope, published, project.installed_commit, draft.base_commit)
@@ -53,6 +59,62 @@ def rebase_drafts(uow: UnitOfWork, project: ProjectRow, now: int) -> tuple[bool,
             changed = True
             uploads = uploads or isinstance(decision, RecordRebase)
     return changed, uploads
+
+
+def refound_lost(uow: UnitOfWork, project: ProjectRow, now: int) -> bool:
+    """Found the Drafts anew whose commits the server lost; return whether there were any."""
+    if project.installed_commit != project.head_commit:
+        return False
+    lost = {row.draft_id for row in lost_rows(uow) if row.project_id == project.project_id}
+    return sum(_refound(uow, project, draft_id, now) for draft_id in sorted(lost)) > 0
+
+
+def lost_rows(uow: UnitOfWork) -> list[OutboxRow]:
+    """Return the operations that name a commit which the server does not have any more."""
+    return [
+        row
+        for row in uow.outbox.with_status(SyncStatus.RETRYING)
+        if row.error_code == ErrorCode.COMMIT_UNKNOWN and row.cause is None and row.attempts >= _LOST_AFTER
+    ]
+
+
+def _refound(uow: UnitOfWork, project: ProjectRow, draft_id: str, now: int) -> bool:
+    draft = uow.drafts.get(draft_id)
+    if draft is None or not draft.active:
+        return False
+    rows = {row.operation_id: row for row in uow.outbox.of_draft(draft_id)}
+    waiting = [
+        each
+        for each in draft.operations
+        if (row := rows.get(each.operation_id)) is not None and row.sync_status is not SyncStatus.SYNCED
+    ]
+    published = uow.published.get(project.project_id, draft.resource_id)
+    state, commit = current_of(draft.scope, published, project.installed_commit, None)
+    adapted = draft.org_source.resource_id if draft.org_source is not None else None
+    source = uow.published.get(project.project_id, adapted) if adapted is not None else None
+    ground = Ground(state, commit, source.org_source if source is not None else None)
+    paths = PathSet((each.path, each.resource_id) for each in uow.published.all(project.project_id))
+    try:
+        founded = refound(
+            draft,
+            len(draft.operations) - len(waiting),
+            ground,
+            lambda: new_id("lop"),
+            _occupied(paths, draft),
+        )
+    except BrokenDraft:
+        return False
+    uow.outbox.remove(founded.replaced)
+    uow.drafts.cancel_operations(founded.replaced)
+    uow.drafts.put(replace(founded.draft, updated_at=now))
+    for operation in founded.operations:
+        if operation.operation_id in founded.replaced:
+            uow.drafts.move_operation(draft_id, operation)
+        else:
+            uow.drafts.add_operation(draft_id, operation, now)
+        uow.outbox.add(OutboxRow(operation.operation_id, draft_id, draft.project_id, SyncStatus.QUEUED, now))
+    uow.touch(draft.project_id, {draft.resource_id, *([adapted] if adapted is not None else [])})
+    return True
 
 
 def _apply(uow: UnitOfWork, draft: LocalDraft, decision: Decision, now: int) -> bool:

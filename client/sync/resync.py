@@ -18,19 +18,30 @@ from shared_schema.drafts import DraftStatus
 from shared_schema.org_contract import Draft, SyncAnswer
 
 
-def compare_drafts(store: Store, client: OrgClient, answer: SyncAnswer, now: int) -> tuple[set[str], bool]:
+def compare_drafts(
+    store: Store, client: OrgClient, answer: SyncAnswer, now: int, *, anew: bool
+) -> tuple[set[str], bool]:
     """Bring the Drafts that were sent to the server's view of them, before ``answer`` is applied.
+
+    With ``anew`` those of every Project. Otherwise those of Projects that this machine could not
+    read and now can: events of its Drafts there were told to nobody.
 
     Returns the Projects that show something else now, and whether operations were offered again.
     Doing it twice is the same as once. Raises what the server answered.
     """
     with store.read() as uow:
         restored = uow.sync_state.get().epoch not in (None, answer.epoch)
-        local = [draft for draft in uow.drafts.list() if _concerned(draft, restored) and _sent(uow, draft)]
+        heads = {head.project_id: head for head in answer.projects}
+        asked = heads.keys() if anew else heads.keys() & _lost(uow)
+        local = [
+            draft
+            for project_id in sorted(asked)
+            for draft in uow.drafts.list(project_id)
+            if _concerned(draft, restored) and _sent(uow, draft)
+        ]
     if not local:
         return set(), False
     remote = {draft.draft_id: draft for draft in client.drafts()}
-    heads = {head.project_id: head for head in answer.projects}
     changed: set[str] = set()
     offered = False
     with store.write() as uow:
@@ -48,6 +59,10 @@ def compare_drafts(store: Store, client: OrgClient, answer: SyncAnswer, now: int
                 changed |= apply_remote_draft(uow, draft, there, heads, now).changed
             offered = _offer_missing(uow, draft, there, now) or offered
     return changed, offered
+
+
+def _lost(uow: UnitOfWork) -> set[str]:
+    return {project.project_id for project in uow.projects.all() if not project.access}
 
 
 def _concerned(draft: LocalDraft, restored: bool) -> bool:

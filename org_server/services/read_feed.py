@@ -5,19 +5,21 @@ from collections.abc import Callable
 from typing import Final
 
 from pydantic import Field
+from sqlmodel import col, select
 
 from org_server.domain.change_feed import Cursor, Reader, decode_cursor
 from org_server.domain.permissions import Actor
 from org_server.services import access
 from org_server.services.feed_watch import FeedWatch
+from org_server.store.batches import batches
 from org_server.store.commits import ref_answer
 from org_server.store.feed import events_for, feed_head
 from org_server.store.readable import ReadableProject, readable_projects
-from org_server.store.tables import FeedEventRow
+from org_server.store.tables import DraftRow, FeedEventRow
 from org_server.store.unit_of_work import UnitOfWork, UnitOfWorkFactory
 from shared_schema import limits
 from shared_schema.memory import Contract
-from shared_schema.org_contract import FeedEvent, ProjectHead, SyncAnswer
+from shared_schema.org_contract import FeedEvent, FeedEventType, ProjectHead, SyncAnswer
 
 EVENTS_PER_ANSWER: Final = 500
 _CURSOR_CHARACTERS: Final = 200
@@ -87,7 +89,7 @@ def _answer(units: UnitOfWorkFactory, actor: Actor, cursor: str | None) -> SyncA
             has_more=more,
             org_ref=ref_answer(uow, uow.org.id),
             projects=[_head(item) for item in projects],
-            events=[_event(row) for row in shown],
+            events=_as_events(uow, shown),
         )
 
 
@@ -114,7 +116,17 @@ def _head(item: ReadableProject) -> ProjectHead:
     )
 
 
-def _event(row: FeedEventRow) -> FeedEvent:
+def _as_events(uow: UnitOfWork, rows: list[FeedEventRow]) -> list[FeedEvent]:
+    merged = {row.draft_id for row in rows if row.type == FeedEventType.DRAFT_MERGED and row.draft_id}
+    last: dict[str, int] = {}
+    for batch in batches(sorted(merged)):
+        found = select(DraftRow.id, DraftRow.last_ordinal).where(col(DraftRow.id).in_(batch))
+        last.update(uow.session.exec(found).all())
+    # A merged Draft takes no more operations, so its last one is what was published.
+    return [_event(row, last.get(row.draft_id or "")) for row in rows]
+
+
+def _event(row: FeedEventRow, draft_ordinal: int | None) -> FeedEvent:
     return FeedEvent(
         seq=row.seq,
         at=row.at,
@@ -125,4 +137,5 @@ def _event(row: FeedEventRow) -> FeedEvent:
         resource_id=row.resource_id,
         commit_id=row.commit_id,
         commit_seq=row.commit_seq,
+        draft_ordinal=draft_ordinal if row.type == FeedEventType.DRAFT_MERGED else None,
     )

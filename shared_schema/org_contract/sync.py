@@ -44,6 +44,8 @@ class FeedEvent(Contract):
     commit_id: str | None = None
     """On ``ref.moved``, ``draft.merged`` and ``review.merged``: the authority's new commit."""
     commit_seq: int | None = None
+    draft_ordinal: int | None = None
+    """On ``draft.merged``: the last operation that the published result contains."""
 
 
 class ProjectHead(Contract):

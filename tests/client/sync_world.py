@@ -228,6 +228,27 @@ class Machine:
         self._add(draft, kind=OperationKind.UPDATE, body=body)
         return draft
 
+    def adapt(self, project_id: str, resource_id: str, body: str) -> LocalDraft:
+        """Begin an adaptation of an Org reference, at its path."""
+        with self.store.read() as uow:
+            project = uow.projects.get(project_id)
+            source = uow.published.get(project_id, resource_id)
+        assert project is not None
+        assert source is not None
+        draft = LocalDraft(
+            draft_id=new_id("drf"),
+            project_id=project_id,
+            scope=Scope.PROJECT,
+            resource_id=new_id("mem"),
+            base_commit=project.installed_commit,
+            base=ABSENT,
+            created_at=self.clock(),
+            updated_at=self.clock(),
+            org_source=source.org_source,
+        )
+        self._add(draft, kind=OperationKind.CREATE, path=source.path, body=body)
+        return draft
+
     def _add(self, draft: LocalDraft, **operation: Any) -> None:
         with self.store.write() as uow:
             uow.drafts.add(draft)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from client.domain.outbox import (
     POISON_STREAK,
     Accepted,
+    CarriedOver,
     Claimed,
     Delivery,
     Due,
@@ -64,10 +65,11 @@ EVENTS: dict[str, Event] = {
     "access_back": Restored(ParkingCause.ACCESS_LOST),
     "person": RetriedByPerson(),
     "reoffered": Reoffered(),
+    "carried_over": CarriedOver(),
 }
 # Every pair that is allowed, and where it leads; every other pair has to be refused.
 TABLE: dict[str, dict[str, SyncStatus]] = {
-    "queued": {"claimed": S, "signed_out": R, "access_lost": R},
+    "queued": {"claimed": S, "signed_out": R, "access_lost": R, "carried_over": Q},
     "syncing": {
         "accepted": OK,
         "unanswered": R,
@@ -78,12 +80,13 @@ TABLE: dict[str, dict[str, SyncStatus]] = {
         "refused": F,
         "put_back": Q,
         "process_died": R,
+        "carried_over": Q,
     },
-    "retrying": {"due": Q, "signed_out": R, "access_lost": R, "person": Q},
-    "signed_out": {"signed_in": Q, "signed_out": R, "access_lost": R, "person": Q},
-    "access_lost": {"access_back": Q, "signed_out": R, "access_lost": R, "person": Q},
+    "retrying": {"due": Q, "signed_out": R, "access_lost": R, "person": Q, "carried_over": Q},
+    "signed_out": {"signed_in": Q, "signed_out": R, "access_lost": R, "person": Q, "carried_over": Q},
+    "access_lost": {"access_back": Q, "signed_out": R, "access_lost": R, "person": Q, "carried_over": Q},
     "synced": {"reoffered": Q},
-    "failed": {"person": Q},
+    "failed": {"person": Q, "carried_over": Q},
 }
 
 

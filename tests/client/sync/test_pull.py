@@ -12,10 +12,10 @@ from sqlalchemy import text
 
 from client.store.activations import ActivationStateRow
 from client.sync.feed import apply_answer
-from org_server.store.tables import metadata
 from shared_schema.drafts import OperationKind
 from shared_schema.org_contract import SyncAnswer
 from shared_schema.sync_status import ParkingCause
+from tests.client.sync.restoring import restore, tables
 from tests.client.sync_world import Machine, drop_request, error, merge, uploaded
 from tests.org_server.harness import Caller, Published, Server
 
@@ -279,13 +279,13 @@ def test_a_server_restored_from_a_backup_is_offered_everything_again(
     machine.settle()
     draft = machine.create(project, "b.md", "# B\n")
     merged = machine.create(project, "c.md", "# C\n")
-    backup = _tables(org)
+    backup = tables(org)
     machine.settle()
     merge(org.ada, project, [merged.draft_id])
     machine.append(draft.draft_id, kind=OperationKind.UPDATE, body="# B\n\nmore\n")
     machine.settle()
     operations = [row.operation_id for row in machine.rows(draft.draft_id)]
-    _restore(org, backup)
+    restore(org, backup)
     machine.settle()
     assert uploaded(org, [draft.draft_id])[draft.draft_id] == operations
     assert machine.bodies(project) == {"a.md": BODY}
@@ -293,25 +293,6 @@ def test_a_server_restored_from_a_backup_is_offered_everything_again(
     assert shown == {"a.md", "b.md", "c.md"}
     assert machine.draft(merged.draft_id).status == "open"
     assert machine.statuses(merged.draft_id) == ["synced"]
-
-
-def _tables(org: Server) -> dict[str, list[dict[str, object]]]:
-    with org.units.engine.connect() as connection:
-        return {
-            table.name: [dict(row._mapping) for row in connection.execute(table.select())]
-            for table in metadata.sorted_tables
-        }
-
-
-def _restore(org: Server, backup: dict[str, list[dict[str, object]]]) -> None:
-    """Put the tables back as they were, under a new lineage, as a restore does."""
-    with org.units.engine.begin() as connection:
-        for table in reversed(metadata.sorted_tables):
-            connection.execute(table.delete())
-        for table in metadata.sorted_tables:
-            if rows := backup[table.name]:
-                connection.execute(table.insert(), rows)
-        connection.execute(text("UPDATE org SET epoch = 'restored'"))
 
 
 @pytest.mark.requirement("sync.pull.isolated")
