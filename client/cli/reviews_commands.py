@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from client.cli.commenting import print_comments
 from client.cli.contributing import contribution_facts
 from client.cli.diffing import print_diff
 from client.cli.drafts_commands import state_changes
@@ -153,15 +154,37 @@ def comment(
     draft: Annotated[
         str | None, typer.Option("--draft", metavar="DRAFT", help="About this Draft of the Review.")
     ] = None,
+    path: Annotated[
+        str | None, typer.Option("--path", metavar="PATH", help="About the document at this path.")
+    ] = None,
     line: Annotated[
         int | None, typer.Option("--line", metavar="N", help="About this line of its new text.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Comment a Review."""
+    """Comment a Review, or a line of a document in it.
+
+    The comment follows its line when the document changes.
+    """
     with server() as org:
-        made = org.add_comment(review, api.CommentCreate(body=text, draft_id=draft, line=line))
+        made = org.add_comment(review, api.CommentCreate(body=text, draft_id=draft, path=path, line=line))
     show(made, as_json, lambda: say(f"Commented ({made.comment_id})."))
+
+
+@verb(app, "resolve", "interleaf review resolve rev_… cmt_…", "interleaf review resolve rev_… cmt_… --reopen")
+def resolve(
+    review: ReviewArgument,
+    comment: Annotated[str, typer.Argument(metavar="COMMENT", help="Comment id, as `review show` names it.")],
+    reopen: Annotated[bool, typer.Option("--reopen", help="Open it again.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Resolve a comment, or open it again.
+
+    For its author, the author of the Review and those who may decide the Review.
+    """
+    with server() as org:
+        answer = org.resolve_comment(review, comment, not reopen)
+    show(answer, as_json, lambda: say("Opened again." if reopen else "Resolved."))
 
 
 def _decide(review: str, decision: Decision, comment: str, version: int | None, as_json: bool) -> None:
@@ -226,9 +249,7 @@ def _print(detail: api.ReviewDetail, comments: list[api.Comment]) -> None:
             say(f"  {approval.decision.value} by {approval.email}, {moment(approval.at)}{outdated}{remark}")
     if comments:
         say("\nComments", style="bold")
-        for item in comments:
-            line = f", line {item.line}" if item.line else ""
-            say(f"  {item.author_email}, {moment(item.created_at)}{line}: {item.body}")
+        print_comments(comments)
     if review.status not in FINAL_STATUSES:
         say(f"\nRead the changes: interleaf review diff {review.review_id}")
 

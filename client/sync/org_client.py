@@ -243,6 +243,11 @@ class OrgClient(OrgHttp):
         """Comment a Review."""
         return self.act(_at("reviews", review_id, "comments"), api.Comment, body)
 
+    def resolve_comment(self, review_id: str, comment_id: str, resolved: bool) -> api.Comment:
+        """Resolve a comment, or open it again."""
+        path = _at("reviews", review_id, "comments", comment_id)
+        return self.send("PATCH", path, api.Comment, api.CommentChange(resolved=resolved))
+
     def _pages(
         self,
         path: str,

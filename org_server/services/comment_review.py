@@ -1,16 +1,18 @@
-"""Comments on a Review, on the whole or at a line of a Draft's result."""
+"""Comments on a Review, on the whole or at a line of a Draft's result, and their resolution."""
 
 from org_server.domain.permissions import Action, Actor
+from org_server.domain.states import HashedState
 from org_server.services import access
+from org_server.services.comment_anchors import answer_comments, results_of
 from org_server.services.draft_views import texts_of
 from org_server.services.pages import PageQuery
-from org_server.store.drafts import state_of_draft
-from org_server.store.reviews import drafts_of_review, emails, get_review, page_of_comments
+from org_server.services.review_views import decide_action
+from org_server.store.reviews import get_comment, get_review, page_of_comments
 from org_server.store.tables import ReviewCommentRow, ReviewRow
 from org_server.store.unit_of_work import UnitOfWork, UnitOfWorkFactory
 from shared_schema import ids
 from shared_schema.errors import ErrorCode, InterleafError
-from shared_schema.org_contract import Comment, CommentCreate, CommentPage, FeedEventType
+from shared_schema.org_contract import Comment, CommentChange, CommentCreate, CommentPage, FeedEventType
 from shared_schema.rules.line_diff import split_lines
 
 _LISTING = "comments"
@@ -21,7 +23,7 @@ def comment_review(units: UnitOfWorkFactory, actor: Actor, review_id: str, reque
     with units.write() as uow:
         review = get_review(uow, review_id)
         access.require_project(uow, actor, Action.REVIEW_COMMENT, review.project_id)
-        _check_anchor(uow, review, request)
+        draft_id, state = _anchor(uow, review, request)
         if not request.body.strip():
             raise _invalid("body", "is blank")
         row = ReviewCommentRow(
@@ -29,13 +31,15 @@ def comment_review(units: UnitOfWorkFactory, actor: Actor, review_id: str, reque
             review_id=review.id,
             author_id=actor.user_id,
             body=request.body,
-            draft_id=request.draft_id,
+            draft_id=draft_id,
+            path=state.path if state is not None and state.exists else None,
             line=request.line,
+            anchor_hash=None if state is None or request.line is None else state.content_hash,
             created_at=uow.now,
         )
         uow.add(row)
         uow.emit(FeedEventType.REVIEW_COMMENTED, project_id=review.project_id, review_id=review.id)
-        return _answer(row, actor.email)
+        return answer_comments(uow, review, [row])[0]
 
 
 def list_comments(units: UnitOfWorkFactory, actor: Actor, review_id: str, query: PageQuery) -> CommentPage:
@@ -46,38 +50,58 @@ def list_comments(units: UnitOfWorkFactory, actor: Actor, review_id: str, query:
         after = query.after(_LISTING, int, str)
         rows = page_of_comments(uow, review_id, after, query.limit + 1)
         page, cursor = query.cut(_LISTING, rows, lambda row: (row.created_at, row.id))
-        addresses = emails(uow, (row.author_id for row in page))
-        return CommentPage(
-            comments=[_answer(row, addresses[row.author_id]) for row in page], next_cursor=cursor
-        )
+        return CommentPage(comments=answer_comments(uow, review, page), next_cursor=cursor)
 
 
-def _check_anchor(uow: UnitOfWork, review: ReviewRow, request: CommentCreate) -> None:
-    if request.draft_id is None:
+def resolve_comment(
+    units: UnitOfWorkFactory, actor: Actor, review_id: str, comment_id: str, request: CommentChange
+) -> Comment:
+    """PATCH /reviews/{review_id}/comments/{comment_id}: resolve it, or open it again.
+
+    For the author of the Review, the author of the comment and those who may decide the Review;
+    ``forbidden`` for other members. Asking for what already is changes nothing and tells nobody.
+    """
+    with units.write() as uow:
+        review = get_review(uow, review_id)
+        access.require_project(uow, actor, Action.REVIEW_COMMENT, review.project_id)
+        row = get_comment(uow, review_id, comment_id)
+        if actor.user_id not in (review.author_id, row.author_id):
+            access.require_project(uow, actor, decide_action(review), review.project_id)
+        if row.resolved != request.resolved:
+            row.resolved = request.resolved
+            row.resolved_by = actor.user_id if request.resolved else None
+            row.resolved_at = uow.now if request.resolved else None
+            uow.session.add(row)
+            uow.session.flush()
+            uow.emit(FeedEventType.REVIEW_COMMENTED, project_id=review.project_id, review_id=review.id)
+        return answer_comments(uow, review, [row])[0]
+
+
+def _anchor(
+    uow: UnitOfWork, review: ReviewRow, request: CommentCreate
+) -> tuple[str | None, HashedState | None]:
+    """Return the Draft that is commented and its result; neither for a comment on the whole."""
+    if request.draft_id is None and request.path is None:
         if request.line is not None:
-            raise _invalid("line", "needs a draft_id")
-        return
-    draft = next((row for row in drafts_of_review(uow, review.id) if row.id == request.draft_id), None)
-    if draft is None:
-        raise _invalid("draft_id", "is no Draft of this Review")
+            raise _invalid("line", "needs a draft_id or a path")
+        return None, None
+    results = results_of(uow, review)
+    if request.draft_id is not None:
+        draft_id = request.draft_id if request.draft_id in results else None
+    else:
+        named = (each for each, state in results.items() if state.exists and state.path == request.path)
+        draft_id = next(named, None)
+    if draft_id is None:
+        field = "path" if request.draft_id is None else "draft_id"
+        raise _invalid(field, "is no Draft of this Review" if field == "draft_id" else "is no result of it")
+    state = results[draft_id]
+    if request.path is not None and state.path != request.path:
+        raise _invalid("path", "is not that of the Draft's result")
     if request.line is not None:
-        state = state_of_draft(draft)
         lines = len(split_lines(state.with_body(texts_of(uow, [state])).body))
         if request.line > lines:
             raise _invalid("line", f"is beyond the {lines} lines of the result")
-
-
-def _answer(row: ReviewCommentRow, email: str) -> Comment:
-    return Comment(
-        comment_id=row.id,
-        author_id=row.author_id,
-        author_email=email,
-        body=row.body,
-        draft_id=row.draft_id,
-        line=row.line,
-        resolved=row.resolved,
-        created_at=row.created_at,
-    )
+    return draft_id, state
 
 
 def _invalid(field: str, problem: str) -> InterleafError:

@@ -30,6 +30,14 @@ def get_review(uow: UnitOfWork, review_id: str) -> ReviewRow:
     return review
 
 
+def get_comment(uow: UnitOfWork, review_id: str, comment_id: str) -> ReviewCommentRow:
+    """Return one comment of this Review; ``not_found`` for another's and an unknown one."""
+    row = uow.session.get(ReviewCommentRow, comment_id)
+    if row is None or row.review_id != review_id:
+        raise InterleafError(ErrorCode.NOT_FOUND, "The Review has no such comment.")
+    return row
+
+
 def drafts_of_review(uow: UnitOfWork, review_id: str) -> list[DraftRow]:
     """Return a Review's Drafts in its order."""
     return list(

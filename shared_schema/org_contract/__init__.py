@@ -84,6 +84,7 @@ from shared_schema.org_contract.projects import (
 from shared_schema.org_contract.reviews import (
     Approval,
     Comment,
+    CommentChange,
     CommentCreate,
     CommentPage,
     ContributionEntry,
@@ -114,6 +115,7 @@ __all__ = [
     "Candidate",
     "ChangeKind",
     "Comment",
+    "CommentChange",
     "CommentCreate",
     "CommentPage",
     "CommitChange",

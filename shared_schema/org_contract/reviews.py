@@ -144,23 +144,46 @@ class MergeAnswer(Contract):
 
 
 class CommentCreate(Contract):
-    """POST /reviews/{review_id}/comments; ``path`` and ``line`` anchor it to the final content."""
+    """POST /reviews/{review_id}/comments; a Draft and a line anchor it to the final content.
+
+    The Draft is named by ``draft_id`` or by the ``path`` of its result.
+    """
 
     body: str = Field(min_length=1, max_length=limits.COMMENT_CHARACTERS)
     draft_id: str | None = None
+    path: str | None = Field(default=None, max_length=limits.IDENTIFIER_CHARACTERS)
     line: int | None = Field(default=None, ge=1)
 
 
+class CommentChange(Contract):
+    """PATCH /reviews/{review_id}/comments/{comment_id}."""
+
+    resolved: bool
+
+
 class Comment(Contract):
-    """One comment of a Review."""
+    """One comment of a Review.
+
+    ``path``, ``line`` and ``quote`` say what was commented, ``present_path`` and ``present_line``
+    where that is now. ``outdated``: it is in the Review's content no more.
+    """
 
     comment_id: str
     author_id: str
     author_email: str
     body: str
     draft_id: str | None
+    path: str | None
     line: int | None
+    quote: str | None
+    """The line's text when it was commented."""
+    present_path: str | None
+    present_line: int | None
+    outdated: bool
     resolved: bool
+    resolved_by: str | None
+    resolved_by_email: str | None
+    resolved_at: int | None
     created_at: int
 
 

@@ -14,4 +14,7 @@ PROMISES: Final[tuple[R, ...]] = (
     R("contribution.retry", "a failed contribution can be tried again by those with the right", "domain"),
     R("cli.contribute", "a Draft is offered to the Organization from the command line", "server"),
     R("contribution.once", "many tries at once make one Org Review", "domain"),
+    R("comment.resolved", "a comment is resolved by whom it concerns, with who and when", "server"),
+    R("comment.follows", "a comment follows its line, or says that the line is gone", "server"),
+    R("comment.cli", "comments are written at lines and resolved from the command line", "server"),
 )

@@ -12,8 +12,10 @@ from org_server.services import (
     read_reviews,
 )
 from org_server.services.pages import PageQuery
+from shared_schema.errors import ErrorCode
 from shared_schema.org_contract import (
     Comment,
+    CommentChange,
     CommentCreate,
     CommentPage,
     DecisionCreate,
@@ -133,3 +135,16 @@ def list_comments(call: Call, review_id: str, query: PageQuery) -> CommentPage:
 def comment(call: Call, review_id: str, body: CommentCreate) -> Comment:
     """Add a comment."""
     return comment_review.comment_review(call.units, call.actor, review_id, body)
+
+
+@routes.route(
+    "PATCH",
+    "/reviews/<review_id>/comments/<comment_id>",
+    request=CommentChange,
+    answer=Comment,
+    summary="Resolve a comment, or open it again.",
+    errors=(ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN),
+)
+def resolve(call: Call, review_id: str, comment_id: str, body: CommentChange) -> Comment:
+    """Resolve a comment or open it again."""
+    return comment_review.resolve_comment(call.units, call.actor, review_id, comment_id, body)

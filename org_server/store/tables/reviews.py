@@ -75,6 +75,8 @@ class ReviewCommentRow(Row, table=True):
     author_id: str = Field(foreign_key="user_account.id")
     body: str = Field(sa_type=Text)
     draft_id: str | None = None
+    path: str | None = None
+    """The path of the Draft's result when it was commented."""
     line: int | None = None
     anchor_hash: str | None = Field(default=None, foreign_key="blob.content_hash")
     """The text whose line ``line`` was commented; the present line is found from it."""

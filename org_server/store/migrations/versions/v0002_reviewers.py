@@ -21,6 +21,7 @@ def upgrade() -> None:
     _add_reference("review", "reverts", "review", "id")
     op.create_index("uq_review_contribution_of", "review", ["contribution_of"], unique=True)
     op.create_index("ix_review_reverts", "review", ["reverts"], unique=False)
+    op.add_column("review_comment", sa.Column("path", sa.String(), nullable=True))
     _add_reference("review_comment", "anchor_hash", "blob", "content_hash")
     _add_reference("review_comment", "resolved_by", "user_account", "id")
     op.add_column("review_comment", sa.Column("resolved_at", _BigInt, nullable=True))
