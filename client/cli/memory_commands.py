@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from client.cli import export_commands, import_commands
+from client.cli import export_commands, history_commands, import_commands
 from client.cli.local import ask, chosen
 from client.cli.options import InProject, Json
 from client.cli.output import count, facts, say, show, styled, table
@@ -58,6 +58,8 @@ def show_memory(
     show(found, as_json, lambda: _print(found))
 
 
+verb(app, "history", *history_commands.HISTORY_EXAMPLES)(history_commands.history)
+verb(app, "blame", *history_commands.BLAME_EXAMPLES)(history_commands.blame)
 verb(app, "import", *import_commands.EXAMPLES)(import_commands.import_memory)
 verb(app, "export", *export_commands.EXAMPLES)(export_commands.export_memory)
 

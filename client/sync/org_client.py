@@ -129,6 +129,16 @@ class OrgClient(OrgHttp):
         """One resource of a Project, with its body."""
         return self.get(_at("projects", project_id, "memories", resource_id), api.ResourceAnswer)
 
+    def history(self, project_id: str, resource_id: str) -> Iterator[api.HistoryEntry]:
+        """What happened to one resource of a Project's view, newest first."""
+        path = _at("projects", project_id, "memories", resource_id, "history")
+        return self._pages(path, api.HistoryPage, lambda page: page.entries)
+
+    def blame(self, project_id: str, resource_id: str, commit: str | None = None) -> api.Blame:
+        """A resource of a Project's view with the commit that last changed each line."""
+        path = _at("projects", project_id, "memories", resource_id, "blame")
+        return self.get(path, api.Blame, {"commit": commit})
+
     def org_memories(self, project_id: str | None = None) -> Iterator[api.ResourceSummary]:
         """The Organization's resources; with a Project, whether it selects each."""
         query: Query = {"project_id": project_id}

@@ -15,5 +15,6 @@ PROMISES: Final[tuple[R, ...]] = (
     R("history.log", "a Project's and the Organization's commits are read newest first, in pages", "server"),
     R("history.private", "a Review in a history is described only to those who may read it", "domain"),
     R("blame.lines", "blame names for each line once the commit that last changed it", "server"),
+    R("history.cli", "history and blame are read at the command line, by path or id", "server"),
     R("blame.bounded", "a long history is followed only so far, and the answer says so", "quality"),
 )

@@ -22,12 +22,12 @@ login; logout; sync; version
 project create; project list; project show; project bind; project unbind; project bindings; project current
 members add; members list; members role; members remove
 models prepare; models status; search status; search rebuild
-memory list; memory show; memory import; memory export
+memory list; memory show; memory import; memory export; memory history; memory blame
 selection list; selection add; selection remove
 draft list; draft show; draft create; draft edit; draft submit; draft discard
 outbox list; outbox retry
 review list; review show; review diff; review approve; review reject; review merge; review withdraw
-review comment; review contribute
+review comment; review resolve; review contribute
 mcp serve; mcp config
 guidelines set-up; guidelines use; guidelines path
 runs list; runs show; runs pin; runs unpin
