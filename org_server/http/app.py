@@ -18,6 +18,7 @@ from org_server.http.openapi import Answer, Call, Route, RouteTable, document
 from org_server.services.feed_watch import FeedWatch
 from org_server.store.unit_of_work import UnitOfWorkFactory
 from shared_schema import limits
+from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.org_contract import API_PREFIX
 
 STOPPING: Final = "interleaf.stopping"
@@ -33,7 +34,8 @@ def create_app(
 ) -> Flask:
     """Return the application; ``ready`` raises when database or schema are not fit for use."""
     app = Flask("org_server", static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = limits.REQUEST_BYTES
+    # One more than is taken: a body of unknown length is cut there in silence, and is told by it.
+    app.config["MAX_CONTENT_LENGTH"] = limits.REQUEST_BYTES + 1
     app.url_map.redirect_defaults = False
     app.url_map.strict_slashes = True
     metrics = Metrics(version, partial(_feed_head, units))
@@ -76,6 +78,8 @@ def _view(
         if route.request is not None:
             parsing.require_json(request.mimetype, request.headers.get("Content-Encoding"))
             raw = request.get_data(cache=False)
+            if len(raw) > limits.REQUEST_BYTES:
+                raise InterleafError(ErrorCode.PAYLOAD_TOO_LARGE)
             arguments["body"] = parsing.parse_body(route.request, raw)
         query = parsing.parse_query(route.query or parsing.NoQuery, request.args.items(multi=True))
         if route.query is not None:

@@ -25,4 +25,5 @@ PROMISES: Final[tuple[R, ...]] = (
     R("client.submit.lost_answer", "a submission made again after a lost answer succeeds once", "sync"),
     R("client.repeats", "the client fetches a lost answer under the key of its request", "sync"),
     R("server.repeats.atomic", "effect and recorded answer are one transaction", "server"),
+    R("server.api.one_error", "every route refuses in the one error form, with the request's id", "server"),
 )
