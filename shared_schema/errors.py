@@ -102,6 +102,7 @@ class ErrorCode(StrEnum):
     SELF_APPROVAL_NOT_ALLOWED = "self_approval_not_allowed"
     RECONCILIATION_REQUIRED = "reconciliation_required"
     ADAPTATION_EXISTS = "adaptation_exists"
+    CONFLICT_MARKERS = "conflict_markers"
     SCHEMA_MISMATCH = "schema_mismatch"
     DATABASE_UNAVAILABLE = "database_unavailable"
 
@@ -227,6 +228,7 @@ ERRORS: Final[Mapping[ErrorCode, ErrorSpec]] = {
     _C.RECONCILIATION_REQUIRED: ErrorSpec(
         Kind.CONFLICT, 409, "The author must bring the Drafts up to the newest published state."
     ),
+    _C.CONFLICT_MARKERS: ErrorSpec(Kind.INVALID, 400, "Take the marker lines out of the resolution."),
     _C.ADAPTATION_EXISTS: ErrorSpec(Kind.CONFLICT, 409, "Edit the existing adaptation instead."),
     _C.SCHEMA_MISMATCH: ErrorSpec(Kind.INVALID, 500, "Run: interleaf-server migrate"),
     _C.DATABASE_UNAVAILABLE: ErrorSpec(Kind.UNAVAILABLE, 503, "Check the database, then try again."),

@@ -37,6 +37,7 @@ from client.domain.local_draft import LocalDraft
 from shared_schema.drafts import DraftOperation, DraftStatus, OperationKind, Reconciliation
 from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.memory import ABSENT, OrgSource, ResourceState, Scope
+from shared_schema.rules.markers import check_resolution
 from shared_schema.rules.text import check_body
 
 
@@ -178,7 +179,8 @@ def decide_discard(situation: Situation, ids: Ids, draft: LocalDraft) -> Decisio
 def decide_resolution(situation: Situation, ids: Ids, draft: LocalDraft, wanted: Change | None) -> Decision:
     """Decide on a person's complete answer to a conflict: the text on the newest published state.
 
-    ``wanted`` None removes the resource. Raises what `decide_change` does for path, texts and Draft.
+    ``wanted`` None removes the resource. Raises what `decide_change` does for path, texts and Draft,
+    and ``conflict_markers``.
     """
     appendable(situation, None)
     state = ABSENT
@@ -189,6 +191,7 @@ def decide_resolution(situation: Situation, ids: Ids, draft: LocalDraft, wanted:
         path = free_path(situation.paths, wanted.path or current.path or draft.base.path, own)
         body = wanted.body if wanted.body is not None else current.body
         check_body(body)
+        check_resolution(body, current.body, (situation.beneath or ABSENT).body)
         state = ResourceState(
             exists=True,
             path=path,

@@ -32,6 +32,7 @@ from shared_schema.drafts import (
 from shared_schema.errors import ErrorCode, InterleafError
 from shared_schema.memory import OrgSource
 from shared_schema.org_contract import FeedEventType, UploadAnswer, UploadRequest
+from shared_schema.rules.markers import check_resolution
 
 
 def accept_operations(
@@ -42,8 +43,8 @@ def accept_operations(
     The first operation creates the Draft. What was accepted before is answered again and changes
     nothing, even when the Draft is merged or discarded by now. Raises ``draft_not_found`` for
     another author's Draft, ``operation_out_of_order``, ``idempotency_mismatch``,
-    ``draft_not_open``, ``commit_unknown``, ``already_exists``, ``invalid_path`` and
-    ``invalid_arguments``.
+    ``draft_not_open``, ``commit_unknown``, ``already_exists``, ``invalid_path``,
+    ``conflict_markers`` and ``invalid_arguments``.
     """
     if request.draft.draft_id != draft_id:
         raise InterleafError(
@@ -121,6 +122,7 @@ def _apply_one(uow: UnitOfWork, draft: DraftRow, operation: DraftOperation) -> N
     checked = checked_operation(operation, present)
     if checked.kind is OperationKind.REBASE:
         _move_base(uow, draft, checked, present)
+        _check_markers(uow, draft, checked, present)
     full = present.with_body(read_texts(uow, [present.content_hash]))
     after = apply_operation(full, checked, _source_of(draft))
     if after.exists:
@@ -161,6 +163,14 @@ def _move_base(uow: UnitOfWork, draft: DraftRow, operation: DraftOperation, pres
             details={"operation_id": operation.operation_id},
         )
     known_source(uow, source)
+
+
+def _check_markers(uow: UnitOfWork, draft: DraftRow, operation: DraftOperation, present: HashedState) -> None:
+    if operation.state is None or not operation.state.exists:
+        return
+    beneath = base_states(uow, owner_of_draft(uow, draft), [draft])[draft.id]
+    texts = read_texts(uow, [present.content_hash, beneath.content_hash])
+    check_resolution(operation.state.body, *texts.values())
 
 
 def _recorded(

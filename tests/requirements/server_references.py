@@ -6,4 +6,11 @@ from typing import Final
 
 from tests.requirements.form import R
 
-PROMISES: Final[tuple[R, ...]] = ()
+PROMISES: Final[tuple[R, ...]] = (
+    R(
+        "reconcile.table",
+        "every pair of changes has its candidate, and each conflict can be resolved",
+        "domain",
+    ),
+    R("reconcile.no_markers", "a resolution with fresh conflict markers is refused", "domain"),
+)

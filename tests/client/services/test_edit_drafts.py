@@ -242,3 +242,14 @@ def test_a_path_that_means_drafts_of_two_projects_needs_the_project(world: Local
     assert len(refused.value.details["drafts"]) == 2
     world.edit.discard(DraftCall(draft="a.md", project="prj_2"))
     world.edit.discard(DraftCall(draft="a.md"))
+
+
+@pytest.mark.requirement("reconcile.no_markers")
+def test_a_resolution_with_fresh_marker_lines_is_refused_before_it_is_stored(world: LocalWorld) -> None:
+    draft_id = conflicting(world)
+    before = world.dump()
+    marked = "<<<<<<< mine\nmine\n=======\ntheirs\n>>>>>>> theirs\n"
+    with pytest.raises(InterleafError) as refused:
+        world.edit.edit(DraftEditCall(project=PROJECT, resource=draft_id, body=marked))
+    assert (refused.value.code, refused.value.details) == (ErrorCode.CONFLICT_MARKERS, {"lines": [1, 3, 5]})
+    assert world.dump() == before
