@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from org_server.cli import setup, tokens, users
+from org_server.cli import imports, setup, tokens, users
 from org_server.cli.common import print_json
 from shared_schema.errors import ErrorCode, InterleafError
 
@@ -19,6 +19,7 @@ app = typer.Typer(
     add_completion=False,
 )
 setup.add_to(app)
+imports.add_to(app)
 app.add_typer(users.app, name="user")
 app.add_typer(tokens.app, name="token")
 

@@ -21,5 +21,6 @@ PROMISES: Final[tuple[R, ...]] = (
     R("transfer.import.refusals", "a refused document holds no other one up", "domain"),
     R("transfer.import.dry-run", "a dry run tells the report and changes nothing", "domain"),
     R("transfer.export.memory", "an export is what is published, or what agents see", "domain"),
+    R("transfer.server.import", "an operator publishes a folder in a Project, byte for byte", "domain"),
     R("transfer.description", "the front matter's description is taken, the body kept", "domain"),
 )
