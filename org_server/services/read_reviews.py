@@ -100,6 +100,7 @@ def detail(uow: UnitOfWork, review: ReviewRow, project: ProjectRow) -> ReviewDet
         contribution_error_code=None if wish is None else wish.error_code,
         contribution_error=None if wish is None else wish.error,
         contribution_of=review.contribution_of,
+        reverts=review.reverts,
     )
 
 

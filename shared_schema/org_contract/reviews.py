@@ -117,6 +117,8 @@ class ReviewDetail(Contract):
     """Why there is none after the merge; without any reason it was not tried to the end yet."""
     contribution_of: str | None = None
     """Of such an Org Review: the Project Review whose content it offers."""
+    reverts: str | None = None
+    """The merged Review that this one takes back."""
 
 
 class DecisionCreate(Contract):
@@ -125,6 +127,12 @@ class DecisionCreate(Contract):
     decision: Decision
     version: int = Field(ge=1)
     comment: str = Field(default="", max_length=limits.COMMENT_CHARACTERS)
+
+
+class ReviewRevert(Contract):
+    """POST /reviews/{review_id}/revert."""
+
+    description: str = Field(default="", max_length=limits.COMMENT_CHARACTERS)
 
 
 class VersionBody(Contract):

@@ -13,6 +13,8 @@ PROMISES: Final[tuple[R, ...]] = (
         "server",
     ),
     R("history.log", "a Project's and the Organization's commits are read newest first, in pages", "server"),
+    R("revert.inverse", "a merged Review is taken back by an ordinary Review of its inverse", "server"),
+    R("revert.conflict", "a revert never overwrites a later edit of the same lines unseen", "domain"),
     R("history.private", "a Review in a history is described only to those who may read it", "domain"),
     R("blame.lines", "blame names for each line once the commit that last changed it", "server"),
     R("history.cli", "history and blame are read at the command line, by path or id", "server"),

@@ -10,6 +10,7 @@ from org_server.services import (
     merge_review,
     open_review,
     read_reviews,
+    revert_review,
 )
 from org_server.services.pages import PageQuery
 from shared_schema.errors import ErrorCode
@@ -23,6 +24,7 @@ from shared_schema.org_contract import (
     ReviewCreate,
     ReviewDetail,
     ReviewPage,
+    ReviewRevert,
     VersionBody,
 )
 
@@ -110,6 +112,19 @@ def withdraw(call: Call, review_id: str, body: VersionBody) -> ReviewDetail:
 def retry_contribution(call: Call, review_id: str) -> ReviewDetail:
     """Retry the Org contribution."""
     return contribute.retry_contribution(call.units, call.actor, review_id)
+
+
+@routes.route(
+    "POST",
+    "/reviews/<review_id>/revert",
+    request=ReviewRevert,
+    answer=ReviewDetail,
+    status=201,
+    summary="Open a Review that takes a merged one back.",
+)
+def revert(call: Call, review_id: str, body: ReviewRevert) -> ReviewDetail:
+    """Open the inverse of a merged Review."""
+    return revert_review.revert_review(call.units, call.actor, review_id, body)
 
 
 @routes.route(
